@@ -1,0 +1,12 @@
+//! What to compute: identities, lineage and the stage DAG, as pure data and pure functions.
+//!
+//! This crate does no I/O, starts no threads and reads no clock. It answers one question, *what is to
+//! be computed*; how data moves is `millstream-shuffle`'s, and who runs it where is `millstream`'s.
+//!
+//! - [`ids`]: the identities of jobs, stages, shuffles and lineage nodes.
+//! - [`lineage`]: the graph of operations a program has built.
+//! - [`stages`]: that graph cut at its exchanges into stages.
+
+pub mod ids;
+pub mod lineage;
+pub mod stages;
