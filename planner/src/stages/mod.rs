@@ -4,8 +4,12 @@
 //! which shuffles it reads, what it leaves behind, what it asks of an executor. What its tasks *do*
 //! stays with the front end that built it.
 
+mod cut;
+mod explain;
 mod graph;
 
+pub use cut::{CutError, StagePlan, cut};
+pub use explain::explain;
 pub use graph::{
     Determinism, Locality, Need, ResourceRequest, Stage, StageGraph, StageInput, StageOutput,
 };
