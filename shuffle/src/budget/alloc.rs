@@ -15,13 +15,20 @@ static FLUSHED: AtomicI64 = AtomicI64::new(0);
 thread_local! {
     // Const-initialised and without a destructor: it can be used by the first allocation of a thread
     // and by the last deallocation of its teardown.
-    static LOCAL: Local = const { Local { live: Cell::new(0), drift: Cell::new(0) } };
+    static LOCAL: Local = const { Local { live: Cell::new(0), flushed: Cell::new(0) } };
 }
 
 struct Local {
     live: Cell<i64>,
-    /// The part of `live` not yet in `FLUSHED`.
-    drift: Cell<i64>,
+    /// The part of `live` that is in `FLUSHED`; the rest is this thread's drift.
+    flushed: Cell<i64>,
+}
+
+impl Local {
+    #[inline]
+    fn drift(&self) -> i64 {
+        self.live.get().wrapping_sub(self.flushed.get())
+    }
 }
 
 /// Counts what goes through `A`. Install it with `#[global_allocator]`.
@@ -37,6 +44,7 @@ impl<A> CountingAlloc<A> {
 
 /// Bytes allocated less bytes freed by this thread, since it began. Negative in a thread that frees
 /// what others allocated.
+#[inline]
 pub fn thread_live_bytes() -> i64 {
     LOCAL.with(|local| local.live.get())
 }
@@ -44,7 +52,7 @@ pub fn thread_live_bytes() -> i64 {
 /// Live bytes of the process: exact for the calling thread, within 64 KiB for each other thread that
 /// runs or has run.
 pub fn process_live_bytes() -> i64 {
-    FLUSHED.load(Ordering::Relaxed) + LOCAL.with(|local| local.drift.get())
+    FLUSHED.load(Ordering::Relaxed) + LOCAL.with(Local::drift)
 }
 
 /// Whether the process runs on a [`CountingAlloc`], found by trying.
@@ -60,17 +68,17 @@ pub fn is_counting() -> bool {
 fn count(delta: i64) {
     LOCAL.with(|local| {
         local.live.set(local.live.get().wrapping_add(delta));
-        let drift = local.drift.get().wrapping_add(delta);
-        local.drift.set(drift);
-        if drift.unsigned_abs() >= DRIFT_BYTES_MAX {
+        if local.drift().unsigned_abs() >= DRIFT_BYTES_MAX {
             flush(local);
         }
     });
 }
 
 #[cold]
+#[inline(never)]
 fn flush(local: &Local) {
-    FLUSHED.fetch_add(local.drift.replace(0), Ordering::Relaxed);
+    FLUSHED.fetch_add(local.drift(), Ordering::Relaxed);
+    local.flushed.set(local.live.get());
 }
 
 /// A layout's size is at most `isize::MAX`, so that this loses nothing.

@@ -75,6 +75,7 @@ impl TaskMemory {
 
     /// Makes the task hold at least `live_bytes`, a measured figure, in coarse steps: cheap enough to
     /// call for every record. Growth may be refused, and then nothing changes; giving back is not.
+    #[inline]
     pub fn follow(&self, live_bytes: u64) -> Result<(), Refused> {
         let live = live_bytes.saturating_sub(load(&self.moved));
         let followed = load(&self.followed);
@@ -87,6 +88,7 @@ impl TaskMemory {
     }
 
     #[cold]
+    #[inline(never)]
     fn follow_to(&self, target: u64) -> Result<(), Refused> {
         let mut ledger = self.budget.ledger();
         let held = self.held();
