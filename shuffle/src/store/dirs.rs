@@ -1,0 +1,311 @@
+//! The local directories of one application on one machine: several, balanced by free space, each
+//! with a quota, each dropped when it fails. What the files hold is the writer's business.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use rustix::io::Errno;
+
+use super::dir::{Dir, DirId, DirSnapshot, DirState};
+use super::error::{DirError, DiskError, Verdict, judge};
+use super::file::SpillFile;
+use super::owner::{Identity, OwnedDir, sweep};
+
+/// One directory to use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirSpec {
+    /// Where; made if it does not exist.
+    pub path: PathBuf,
+    /// The most that this application may hold there, in bytes; `None` for all there is.
+    pub quota_bytes: Option<u64>,
+}
+
+impl DirSpec {
+    /// Directories that share a total quota equally; what does not divide goes to the first.
+    pub fn sharing(paths: impl IntoIterator<Item = PathBuf>, total_bytes: u64) -> Vec<Self> {
+        let paths: Vec<_> = paths.into_iter().collect();
+        let count = paths.len().max(1) as u64;
+        let (each, rest) = (total_bytes / count, total_bytes % count);
+        let quota = |index| Some(if index == 0 { each + rest } else { each });
+        let specs = paths.into_iter().enumerate();
+        specs.map(|(index, path)| Self { path, quota_bytes: quota(index) }).collect()
+    }
+}
+
+/// What the directories hold and what has been done in them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskSnapshot {
+    /// Bytes written since the start.
+    pub bytes_written: u64,
+    /// Files created since the start.
+    pub files_created: u64,
+    /// Each directory, in configuration order.
+    pub dirs: Vec<DirSnapshot>,
+}
+
+type FailureHook = Arc<dyn Fn(DirId) + Send + Sync>;
+
+/// The local directories. Files keep it alive; when the last user is gone, all is removed.
+pub struct LocalDirs {
+    dirs: Vec<Dir>,
+    /// Makes temporary names unique.
+    serial: AtomicU64,
+    bytes_written: AtomicU64,
+    files_created: AtomicU64,
+    hooks: Mutex<Vec<FailureHook>>,
+}
+
+impl LocalDirs {
+    /// Makes under each path a directory of this process, `millstream-<app>-<pid>-<start>`, after
+    /// removing those whose owners are proved dead. A directory that cannot be used starts as
+    /// failed; it is an error if none can.
+    pub fn open(specs: &[DirSpec], app_name: &str) -> Result<Arc<Self>, DirError> {
+        if specs.is_empty() {
+            return Err(DirError::NoneGiven);
+        }
+        let me = Identity::current();
+        let prepared: Vec<_> = specs.iter().map(|spec| prepare(&spec.path)).collect();
+        refuse_duplicates(&prepared)?;
+        let dirs: Vec<_> = (0..)
+            .map(DirId)
+            .zip(specs.iter().zip(prepared))
+            .map(|(id, (spec, prepared))| {
+                let owned = prepared.and_then(|path| {
+                    sweep(&path, &me);
+                    OwnedDir::create(&path, app_name, &me)
+                });
+                Dir::new(id, spec.path.clone(), spec.quota_bytes, owned)
+            })
+            .collect();
+        if dirs.iter().all(Dir::is_failed) {
+            let reasons = dirs.iter().map(|dir| dir.report().to_string()).collect();
+            return Err(DirError::NoneUsable { reasons });
+        }
+        Ok(Arc::new(Self {
+            dirs,
+            serial: AtomicU64::new(0),
+            bytes_written: AtomicU64::new(0),
+            files_created: AtomicU64::new(0),
+            hooks: Mutex::new(Vec::new()),
+        }))
+    }
+
+    /// Starts a file in the directory with the most room. `name` is for people: the file gets a
+    /// unique temporary name from it until it is committed under a final one.
+    pub fn create(self: &Arc<Self>, name: &str) -> Result<SpillFile, DiskError> {
+        check_name(name)?;
+        let serial = self.serial.fetch_add(1, Ordering::Relaxed);
+        let temporary = format!(".{name}.{serial}.tmp");
+        let mut tried = vec![false; self.dirs.len()];
+        while let Some(dir) = self.pick(&tried) {
+            tried[dir.id.0 as usize] = true;
+            let path = dir.path().join(&temporary);
+            match create_file(&path) {
+                Ok(file) => {
+                    dir.add_file();
+                    self.files_created.fetch_add(1, Ordering::Relaxed);
+                    return Ok(SpillFile::new(Arc::clone(self), dir.id, file, path));
+                }
+                Err(source) => match judge(&source) {
+                    Verdict::Broken => self.fail(dir, &source),
+                    Verdict::Full => dir.mark_full(0),
+                    Verdict::Other => {
+                        return Err(DiskError::Io { operation: "create", path, source });
+                    }
+                },
+            }
+        }
+        Err(DiskError::NoneLeft { dirs: self.dirs.iter().map(Dir::report).collect() })
+    }
+
+    /// The directories that are broken; their files are lost.
+    pub fn failed_dirs(&self) -> Vec<DirId> {
+        self.dirs.iter().filter(|dir| dir.is_failed()).map(|dir| dir.id).collect()
+    }
+
+    /// Calls `hook` when a directory breaks, and now for each that has; at least once for each. The
+    /// hook is called with no lock held, by whoever met the failure. It must not own these
+    /// directories or files in them (use a `Weak`), or they would never be removed.
+    pub fn on_failure(&self, hook: impl Fn(DirId) + Send + Sync + 'static) {
+        let hook: FailureHook = Arc::new(hook);
+        self.hooks.lock().push(Arc::clone(&hook));
+        for dir in self.failed_dirs() {
+            hook(dir);
+        }
+    }
+
+    /// The figures now.
+    pub fn snapshot(&self) -> DiskSnapshot {
+        DiskSnapshot {
+            bytes_written: self.bytes_written.load(Ordering::Relaxed),
+            files_created: self.files_created.load(Ordering::Relaxed),
+            dirs: self.dirs.iter().map(Dir::snapshot).collect(),
+        }
+    }
+
+    pub(super) fn dir(&self, id: DirId) -> &Dir {
+        &self.dirs[id.0 as usize]
+    }
+
+    pub(super) fn count_written(&self, bytes: u64) {
+        self.bytes_written.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Turns an error met with a file of `dir` into ours, and draws the consequence for `dir`.
+    /// `asked` is the size of the write, 0 for other operations.
+    pub(super) fn disk_error(
+        &self,
+        dir: &Dir,
+        operation: &'static str,
+        path: &Path,
+        asked: u64,
+        source: io::Error,
+    ) -> DiskError {
+        let verdict = judge(&source);
+        let missing = source.raw_os_error() == Some(Errno::NOENT.raw_os_error());
+        if missing && dir.path().is_dir() {
+            return DiskError::Lost { path: path.to_owned(), source };
+        }
+        match verdict {
+            Verdict::Full => {
+                dir.mark_full(asked);
+                self.full_error(dir, asked)
+            }
+            Verdict::Broken => {
+                self.fail(dir, &source);
+                let others_left = self.others_left(dir);
+                DiskError::Failed { dir: dir.base.clone(), source, others_left }
+            }
+            Verdict::Other => DiskError::Io { operation, path: path.to_owned(), source },
+        }
+    }
+
+    pub(super) fn full_error(&self, dir: &Dir, asked: u64) -> DiskError {
+        DiskError::Full {
+            dir: dir.base.clone(),
+            asked,
+            used: dir.used(),
+            free: dir.room().unwrap_or(0),
+            quota: dir.quota(),
+            others_left: self.others_left(dir),
+        }
+    }
+
+    fn others_left(&self, dir: &Dir) -> usize {
+        let takes_files = |other: &&Dir| {
+            other.id != dir.id
+                && other.state() == DirState::Usable
+                && other.room().is_ok_and(|room| room > 0)
+        };
+        self.dirs.iter().filter(takes_files).count()
+    }
+
+    fn pick(&self, tried: &[bool]) -> Option<&Dir> {
+        let mut candidates = Vec::with_capacity(self.dirs.len());
+        for dir in self.dirs.iter().filter(|dir| !tried[dir.id.0 as usize] && !dir.is_failed()) {
+            match dir.room() {
+                Ok(room) => {
+                    let full = dir.state() == DirState::Full;
+                    candidates.push(Candidate { id: dir.id, full, room });
+                }
+                Err(error) => self.fail(dir, &error),
+            }
+        }
+        choose(&candidates).map(|id| self.dir(id))
+    }
+
+    fn fail(&self, dir: &Dir, error: &io::Error) {
+        if dir.mark_failed(error) {
+            let hooks = self.hooks.lock().clone();
+            for hook in hooks {
+                hook(dir.id);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for LocalDirs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalDirs").field("dirs", &self.dirs).finish_non_exhaustive()
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    id: DirId,
+    full: bool,
+    room: u64,
+}
+
+/// The one with the most room, the first of equals. One that was found full comes after all others,
+/// and one without any room never.
+fn choose(candidates: &[Candidate]) -> Option<DirId> {
+    let with_room = candidates.iter().filter(|candidate| candidate.room > 0);
+    // `max_by_key` would take the last of equals.
+    with_room.rev().max_by_key(|candidate| (!candidate.full, candidate.room)).map(|best| best.id)
+}
+
+/// A plain name that cannot meet a temporary file or the owner's record, which start with a dot.
+pub(super) fn check_name(name: &str) -> Result<(), DiskError> {
+    let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']);
+    if plain { Ok(()) } else { Err(DiskError::Name { name: name.to_owned() }) }
+}
+
+fn create_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+fn prepare(path: &Path) -> io::Result<PathBuf> {
+    fs::create_dir_all(path)?;
+    fs::canonicalize(path)
+}
+
+fn refuse_duplicates(prepared: &[io::Result<PathBuf>]) -> Result<(), DirError> {
+    let mut paths: Vec<_> = prepared.iter().filter_map(|path| path.as_ref().ok()).collect();
+    paths.sort();
+    match paths.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(DirError::Duplicate { path: pair[0].clone() }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidate(id: u32, full: bool, room: u64) -> Candidate {
+        Candidate { id: DirId(id), full, room }
+    }
+
+    #[test]
+    fn the_roomiest_directory_is_chosen() {
+        assert_eq!(choose(&[]), None);
+        assert_eq!(choose(&[candidate(0, false, 0)]), None);
+        assert_eq!(choose(&[candidate(0, false, 5), candidate(1, false, 5)]), Some(DirId(0)));
+        assert_eq!(choose(&[candidate(0, false, 5), candidate(1, false, 6)]), Some(DirId(1)));
+        assert_eq!(choose(&[candidate(0, true, 9), candidate(1, false, 1)]), Some(DirId(1)));
+        assert_eq!(choose(&[candidate(0, true, 9), candidate(1, false, 0)]), Some(DirId(0)));
+    }
+
+    #[test]
+    fn a_total_quota_is_shared_to_the_last_byte() {
+        let specs = DirSpec::sharing(["/a".into(), "/b".into(), "/c".into()], 11);
+        let quotas: Vec<_> = specs.iter().map(|spec| spec.quota_bytes).collect();
+        assert_eq!(quotas, [Some(5), Some(3), Some(3)]);
+        assert!(DirSpec::sharing([], 11).is_empty());
+    }
+
+    #[test]
+    fn names_stay_inside_the_directory() {
+        for name in ["", ".owner", "..", "a/b", "/a", "a\0"] {
+            assert!(matches!(check_name(name), Err(DiskError::Name { .. })), "{name:?}");
+        }
+        check_name("shuffle-1-map-2.0").unwrap();
+    }
+}

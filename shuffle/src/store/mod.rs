@@ -1,0 +1,14 @@
+//! Where shuffle data lies: the local directories with their quotas and failures, and the table of
+
+pub mod dirs;
+pub mod error;
+pub mod file;
+pub mod human;
+
+mod dir;
+mod owner;
+
+pub use dir::{DirId, DirSnapshot, DirState};
+pub use dirs::{DirSpec, DiskSnapshot, LocalDirs};
+pub use error::{DirError, DirReport, DiskError};
+pub use file::{CommittedFile, SpillFile};
