@@ -1,4 +1,5 @@
 //! How data moves and waits between the stages of a job: memory and disk budgets, and the store that
 //! knows which map outputs exist. It knows nothing of plans, stages or scheduling.
 
+pub mod budget;
 pub mod store;

@@ -4,6 +4,7 @@ pub mod dirs;
 pub mod error;
 pub mod file;
 pub mod human;
+pub mod outputs;
 
 mod dir;
 mod owner;
@@ -12,3 +13,7 @@ pub use dir::{DirId, DirSnapshot, DirState};
 pub use dirs::{DirSpec, DiskSnapshot, LocalDirs};
 pub use error::{DirError, DirReport, DiskError};
 pub use file::{CommittedFile, SpillFile};
+pub use outputs::{
+    CommitOutcome, MapKey, MapOutput, MemoryPart, Missing, NoSegment, Part, PartRef, ShuffleStore,
+    StoreStats,
+};
