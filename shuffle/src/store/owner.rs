@@ -181,17 +181,22 @@ fn remove_if_dead(dir: &Path, me: &Identity) -> bool {
 fn lock_dead_owner(dir: &Path, me: &Identity) -> Option<File> {
     let path = dir.join(RECORD);
     // Opening a device or pipe could block or act; only a plain file can be a record.
-    let found = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
+    fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
     let file = OpenOptions::new().read(true).write(true).open(&path).ok()?;
-    let opened = file.metadata().ok()?;
-    if (opened.dev(), opened.ino()) != (found.dev(), found.ino()) {
-        return None;
-    }
     let mut text = String::new();
     (&file).take(RECORD_BYTES_MAX).read_to_string(&mut text).ok()?;
     let owner = parse(dir.file_name()?.to_str()?, &text)?;
-    let dead = owner.same_machine(me) && file.try_lock().is_ok();
+    let dead = owner.same_machine(me) && file.try_lock().is_ok() && is_at(&file, &path);
     dead.then_some(file)
+}
+
+/// Whether `path` still names the open file. An owner may have removed its directory and made a new
+/// one of the same name since the record was opened: the lock taken is then one that nobody holds.
+fn is_at(file: &File, path: &Path) -> bool {
+    let (Ok(opened), Ok(found)) = (file.metadata(), fs::symlink_metadata(path)) else {
+        return false;
+    };
+    (opened.dev(), opened.ino()) == (found.dev(), found.ino())
 }
 
 /// Removes the record last: a removal cut short can then be finished by the next sweep.
@@ -311,6 +316,19 @@ mod tests {
         assert!(!dead.exists() && !rebooted.exists());
         assert!(kept.iter().all(|dir| dir.join("data").exists()));
         assert!(bare.exists() && file.exists() && linked.join("data").exists());
+    }
+
+    #[test]
+    fn a_record_replaced_since_it_was_opened_is_another() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("record");
+        fs::write(&path, "old").unwrap();
+        let file = File::open(&path).unwrap();
+        assert!(is_at(&file, &path));
+        fs::remove_file(&path).unwrap();
+        assert!(!is_at(&file, &path));
+        fs::write(&path, "new").unwrap();
+        assert!(!is_at(&file, &path));
     }
 
     #[test]
