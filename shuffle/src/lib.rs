@@ -1,5 +1,8 @@
 //! How data moves and waits between the stages of a job: memory and disk budgets, and the store that
 //! knows which map outputs exist. It knows nothing of plans, stages or scheduling.
 
+pub mod block;
 pub mod budget;
+pub mod digest;
+pub mod partition;
 pub mod store;
