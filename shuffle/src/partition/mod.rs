@@ -1,0 +1,13 @@
+//! Where a row goes: partitioners as pure functions from a key to a partition number.
+//!
+//! [`partition_hash`] places rows by a specified hash function, so that a placement means the same in
+//! every process, build and bucketed file. [`range_partition`] places rows by sorted bounds drawn from a
+//! sample of whole keys. Nothing here reads, writes or keeps rows.
+
+mod hash;
+mod range;
+
+pub use hash::{
+    PartitionHasher, canonical_f32_bits, canonical_f64_bits, partition_hash, partition_of,
+};
+pub use range::{range_bounds, range_partition};
