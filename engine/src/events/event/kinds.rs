@@ -2,37 +2,33 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What made a task or a job fail. The scheduler's own failures, which carry the identities they
-/// concern, are reported by one of these names.
+/// What made a task or a job fail: the name of the scheduler's typed failure, without the identities
+/// it carries. A job that fails for a task has the kind of that task's failure.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
-    /// User code panicked.
-    Panic,
-    /// User code or an operator returned an error.
+    /// User code panicked or returned an error, or an input or output could not be used.
     User,
-    /// An input record could not be read.
-    BadRecord,
-    /// An input or output file could not be opened, read or written.
-    Io,
-    /// A shuffle block was gone or did not match its checksum.
+    /// A map output was gone or did not match its checksum.
     FetchFailed,
-    /// The executor died or stopped answering.
-    ExecutorLost,
+    /// A persisted copy was gone, and what it is rebuilt from has not been written.
+    InputMissing,
     /// The least that an operator needs does not fit the memory limit.
     OutOfMemory,
     /// No local directory had room, or none was left.
-    DiskFull,
-    /// Another attempt had committed the partition.
-    CommitDenied,
-    /// A second run of a partition gave another answer than the first.
-    Nondeterministic,
-    /// No executor could take the work within the grace period.
-    NoExecutors,
+    Disk,
     /// It was told to stop.
     Cancelled,
-    /// It ran into a limit of time.
-    TimedOut,
+    /// The executor died or stopped answering.
+    ExecutorLost,
+    /// There was no executor for the whole grace period.
+    NoExecutors,
+    /// No executor is large enough for what the stage asks for.
+    Unsatisfiable,
+    /// Output that a second run may not reproduce was lost after it had been used.
+    Indeterminate,
+    /// The job does not make sense.
+    Malformed,
     /// A broken invariant of the engine.
     Internal,
 }

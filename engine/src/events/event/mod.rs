@@ -20,13 +20,15 @@ pub const FORMAT_VERSION: u32 = 1;
 /// One attempt at one partition of one stage.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct TaskId {
+    /// The job it was launched for; other jobs may wait for the same stage.
+    pub job: JobId,
     /// The stage.
     pub stage: StageId,
     /// Which run of the stage; 0 is the first.
     pub stage_attempt: u32,
     /// The partition.
     pub partition: u32,
-    /// Which attempt at the partition within that run; 0 is the first.
+    /// Which attempt at the partition, over all runs of the stage; 0 is the first.
     pub attempt: u32,
 }
 

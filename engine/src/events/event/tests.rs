@@ -3,9 +3,11 @@ use serde_json::json;
 use super::super::Record;
 use super::*;
 
-const TASK: TaskId = TaskId { stage: StageId(4), stage_attempt: 1, partition: 17, attempt: 2 };
+const TASK: TaskId =
+    TaskId { job: JobId(1), stage: StageId(4), stage_attempt: 1, partition: 17, attempt: 2 };
 
-const TASK_JSON: &str = r#""task":{"stage":4,"stage_attempt":1,"partition":17,"attempt":2}"#;
+const TASK_JSON: &str =
+    r#""task":{"job":1,"stage":4,"stage_attempt":1,"partition":17,"attempt":2}"#;
 
 /// Every variant with the line it must be written as, `TASK` standing for [`TASK_JSON`].
 fn golden() -> Vec<(Event, &'static str)> {
@@ -28,12 +30,8 @@ fn golden() -> Vec<(Event, &'static str)> {
         ),
         (Event::JobFinished { job, wall_ms: 12 }, r#""event":"job_finished","job":1,"wall_ms":12"#),
         (
-            Event::JobFailed {
-                job,
-                kind: FailureKind::Panic,
-                message: "a \"quoted\"\nline".into(),
-            },
-            r#""event":"job_failed","job":1,"kind":"panic","message":"a \"quoted\"\nline""#,
+            Event::JobFailed { job, kind: FailureKind::Disk, message: "a \"quoted\"\nline".into() },
+            r#""event":"job_failed","job":1,"kind":"disk","message":"a \"quoted\"\nline""#,
         ),
         (Event::JobCancelled { job }, r#""event":"job_cancelled","job":1"#),
         (

@@ -7,7 +7,7 @@ use super::super::{Event, EventBus, TaskId};
 use super::*;
 
 fn task_started(partition: u32) -> Event {
-    let task = TaskId { stage: StageId(7), stage_attempt: 0, partition, attempt: 0 };
+    let task = TaskId { job: JobId(1), stage: StageId(7), stage_attempt: 0, partition, attempt: 0 };
     Event::TaskStarted { task, executor: 1 }
 }
 

@@ -23,7 +23,7 @@ fn stage(id: u64, attempt: u32, partitions: u32, skipped: u32) -> Event {
 }
 
 fn task(stage: u64, stage_attempt: u32) -> TaskId {
-    TaskId { stage: StageId(stage), stage_attempt, partition: 0, attempt: 0 }
+    TaskId { job: JobId(1), stage: StageId(stage), stage_attempt, partition: 0, attempt: 0 }
 }
 
 fn starts(task: TaskId) -> Event {
