@@ -33,18 +33,20 @@ pub enum FailureKind {
     Internal,
 }
 
-/// Why memory was given up to disk.
+/// Why state was written to disk. The names are those of the memory budget's causes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpillCause {
     /// The budget refused a reservation.
-    BudgetRefused,
-    /// The live bytes of a task, counted by the allocator, passed its share.
-    TaskShareExceeded,
-    /// Finished shuffle blocks had to make room.
-    ShuffleBlocksEvicted,
-    /// The storage level asked for it.
-    StorageLevel,
+    Refused,
+    /// The allocator's count of live bytes outgrew the reservation.
+    Measured,
+    /// A merge needed its memory reserved before its inputs came.
+    Merge,
+    /// Finished output could not stay in memory.
+    Storage,
+    /// A setting asks for it.
+    Forced,
 }
 
 /// Where a persisted block lives.

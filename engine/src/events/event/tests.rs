@@ -75,10 +75,10 @@ fn golden() -> Vec<(Event, &'static str)> {
                     bytes_out: 6,
                     memory_peak_bytes: 7,
                     spilled_bytes: u64::MAX,
-                    spill_cause: Some(SpillCause::BudgetRefused),
+                    spill_cause: Some(SpillCause::Refused),
                 },
             },
-            r#""event":"task_finished",TASK,"executor":9,"metrics":{"wall_ms":1,"cpu_ms":2,"rows_in":3,"rows_out":4,"bytes_in":5,"bytes_out":6,"memory_peak_bytes":7,"spilled_bytes":18446744073709551615,"spill_cause":"budget_refused"}"#,
+            r#""event":"task_finished",TASK,"executor":9,"metrics":{"wall_ms":1,"cpu_ms":2,"rows_in":3,"rows_out":4,"bytes_in":5,"bytes_out":6,"memory_peak_bytes":7,"spilled_bytes":18446744073709551615,"spill_cause":"refused"}"#,
         ),
         (
             Event::TaskFailed {
@@ -114,11 +114,11 @@ fn golden() -> Vec<(Event, &'static str)> {
         (
             Event::Spill {
                 task: Some(TASK),
-                cause: SpillCause::TaskShareExceeded,
+                cause: SpillCause::Measured,
                 memory_bytes: 100,
                 disk_bytes: 40,
             },
-            r#""event":"spill",TASK,"cause":"task_share_exceeded","memory_bytes":100,"disk_bytes":40"#,
+            r#""event":"spill",TASK,"cause":"measured","memory_bytes":100,"disk_bytes":40"#,
         ),
         (
             Event::BlockPersisted {
