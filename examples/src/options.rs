@@ -25,7 +25,7 @@ use clap::Args;
 /// ```
 #[derive(Args, Clone, PartialEq, Eq, Debug)]
 pub struct CommonOptions {
-    /// Where to run: local[N] for N threads, local[*] for one a core
+    /// Where to run: `local[N]` for N threads, `local[*]` for one a core
     #[arg(long, default_value = "local[*]", value_name = "MASTER")]
     pub master: String,
 

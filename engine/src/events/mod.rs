@@ -9,6 +9,30 @@
 //!                                            └── JsonLog    bounded queue, written by a thread
 //! ```
 //!
+//! A listener of one's own:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::sync::atomic::{AtomicU64, Ordering};
+//!
+//! use millstream::events::{Event, EventBus, Listener, Record};
+//!
+//! struct Failures(Arc<AtomicU64>);
+//!
+//! impl Listener for Failures {
+//!     fn on_event(&self, record: &Record) {
+//!         if matches!(record.event, Event::TaskFailed { .. }) {
+//!             self.0.fetch_add(1, Ordering::Relaxed);
+//!         }
+//!     }
+//! }
+//!
+//! let failures = Arc::new(AtomicU64::new(0));
+//! let bus = EventBus::new(vec![Box::new(Failures(Arc::clone(&failures)))]);
+//! bus.emit(Event::ApplicationEnded);
+//! assert_eq!(failures.load(Ordering::Relaxed), 0);
+//! ```
+//!
 //! Listeners observe. Nothing that decides what runs, or where, reads this stream.
 
 mod bus;

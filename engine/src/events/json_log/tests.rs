@@ -1,5 +1,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use millstream_planner::ids::{JobId, StageId};
 
@@ -66,6 +67,7 @@ fn a_full_queue_makes_the_emitter_wait_and_drops_nothing() {
     let (open, gate) = channel::bounded::<()>(0);
     let out = Gated { gate, file: File::create(&path).unwrap() };
     let log = JsonLog::start(path.clone(), out, |_, error| panic!("{error}")).unwrap();
+    let queue = log.queue.clone();
     let bus = EventBus::new(vec![Box::new(log)]);
     let emitted = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&emitted);
@@ -75,9 +77,13 @@ fn a_full_queue_makes_the_emitter_wait_and_drops_nothing() {
             counted.fetch_add(1, Ordering::Release);
         }
     });
-    // The writer stands at its first write: the emitter cannot have got through.
-    open.send(()).unwrap();
-    assert!(emitted.load(Ordering::Acquire) < count as usize, "the queue is bounded");
+    // The writer stands at its first write, so that the queue fills up.
+    let give_up = Instant::now() + Duration::from_secs(30);
+    while !queue.is_full() {
+        assert!(Instant::now() < give_up, "the queue has no bound, or drops");
+        thread::yield_now();
+    }
+    assert!(emitted.load(Ordering::Acquire) < count as usize, "the emitter waits");
     drop(open);
     emitter.join().unwrap();
 
@@ -91,20 +97,50 @@ fn a_full_queue_makes_the_emitter_wait_and_drops_nothing() {
     assert!(partitions.into_iter().eq(0..count));
 }
 
+/// Notes how many lines it held at each flush.
+#[derive(Default)]
+struct FlushNotes {
+    lines: usize,
+    flushed_at: Vec<usize>,
+}
+
+impl Write for FlushNotes {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.lines += buf.iter().filter(|byte| **byte == b'\n').count();
+        Ok(buf.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.flushed_at.push(self.lines);
+        Ok(())
+    }
+}
+
 #[test]
-fn the_end_of_a_job_is_on_disk_while_the_log_is_open() {
+fn is_flushed_at_the_end_of_each_job_and_at_the_end() {
+    let (queue, records) = channel::unbounded();
+    let finished = Event::JobFinished { job: JobId(3), wall_ms: 12 };
+    for event in [task_started(0), finished, task_started(1), task_started(2)] {
+        queue.send(Some(Record { time_ms: 1, event })).unwrap();
+    }
+    queue.send(None).unwrap();
+    let mut out = FlushNotes::default();
+    write_all(records, &mut out).unwrap();
+    assert_eq!(out.flushed_at, [2, 4]);
+}
+
+#[test]
+fn an_idle_log_is_flushed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("events.jsonl");
-    let bus = EventBus::new(vec![Box::new(JsonLog::create(&path).unwrap())]);
-    bus.emit(Event::JobFinished { job: JobId(3), wall_ms: 12 });
-    // The flush is the writer's next act. Without it the record would stay in the buffer, and this
-    // would spin until the test runner's limit.
+    let log = JsonLog::create(&path).unwrap();
+    log.on_event(&Record { time_ms: 1, event: task_started(0) });
+    let give_up = Instant::now() + Duration::from_secs(30);
     while std::fs::metadata(&path).unwrap().len() == 0 {
+        assert!(Instant::now() < give_up, "not flushed");
         thread::yield_now();
     }
-    assert_eq!(read(&path)[0].event, Event::JobFinished { job: JobId(3), wall_ms: 12 });
-    drop(bus);
     assert_eq!(read(&path).len(), 1);
+    log.close();
 }
 
 #[test]

@@ -112,7 +112,9 @@ fn the_ticker_draws_by_itself_and_close_ends_it_with_a_clean_terminal() {
     let term = InMemoryTerm::new(10, 120);
     let progress = progress_on(&term);
     emit(&progress, [job(1), stage(2, 0, 8, 0)]);
+    let give_up = Instant::now() + Duration::from_secs(30);
     while !term.contents().contains("stage-2") {
+        assert!(Instant::now() < give_up, "not drawn");
         thread::yield_now();
     }
     progress.close();
