@@ -1,1 +1,3 @@
-//! Placeholder.
+//! What users see, and what runs it.
+
+pub mod events;

@@ -1,1 +1,3 @@
-//! Placeholder.
+//! What the examples share, so that each of them shows its own pipeline and little else.
+
+pub mod options;

@@ -1,0 +1,60 @@
+//! The small closed sets that events speak in.
+
+use serde::{Deserialize, Serialize};
+
+/// What made a task or a job fail: the name of the scheduler's typed failure, without the identities
+/// it carries. A job that fails for a task has the kind of that task's failure.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// User code panicked or returned an error, or an input or output could not be used.
+    User,
+    /// A map output was gone or did not match its checksum.
+    FetchFailed,
+    /// A persisted copy was gone, and what it is rebuilt from has not been written.
+    InputMissing,
+    /// The least that an operator needs does not fit the memory limit.
+    OutOfMemory,
+    /// No local directory had room, or none was left.
+    Disk,
+    /// It was told to stop.
+    Cancelled,
+    /// The executor died or stopped answering.
+    ExecutorLost,
+    /// There was no executor for the whole grace period.
+    NoExecutors,
+    /// No executor is large enough for what the stage asks for.
+    Unsatisfiable,
+    /// Output that a second run may not reproduce was lost after it had been used.
+    Indeterminate,
+    /// The job does not make sense.
+    Malformed,
+    /// A broken invariant of the engine.
+    Internal,
+}
+
+/// Why state was written to disk. The names are those of the memory budget's causes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SpillCause {
+    /// The budget refused a reservation.
+    Refused,
+    /// The allocator's count of live bytes outgrew the reservation.
+    Measured,
+    /// A merge needed its memory reserved before its inputs came.
+    Merge,
+    /// Finished output could not stay in memory.
+    Storage,
+    /// A setting asks for it.
+    Forced,
+}
+
+/// Where a persisted block lives.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StorageLevelUsed {
+    /// In memory.
+    Memory,
+    /// On a local disk.
+    Disk,
+}
