@@ -1,1 +1,3 @@
-//! Placeholder.
+//! Millstream's engine: what users see, and what runs it.
+
+pub mod scheduler;
