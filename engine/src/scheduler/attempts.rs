@@ -140,7 +140,10 @@ impl Scheduler {
                     self.requeue(key, run.row, Some(run.executor));
                 }
             }
-            Disposition::Fatal => self.give_up(key, run.row, 1, failure),
+            Disposition::Fatal => {
+                let earlier = self.stages[key].tasks.failures[run.row as usize];
+                self.give_up(key, run.row, u32::from(earlier) + 1, failure);
+            }
             Disposition::RetryFree(FreeCause::Executor) => {
                 self.count_loss(key, run.row, failure);
             }
@@ -193,12 +196,16 @@ impl Scheduler {
     fn on_input_failure(&mut self, run: &Run, failure: TaskFailure) {
         let key = run.stage;
         let missing = match failure {
-            TaskFailure::FetchFailed { shuffle, map, attempt, executor } => {
-                self.lose_output(shuffle, map, executor, attempt);
+            TaskFailure::FetchFailed { shuffle, .. } | TaskFailure::InputMissing { shuffle } => {
                 shuffle
             }
-            TaskFailure::InputMissing { shuffle } => shuffle,
             _ => return,
+        };
+        let lost = match failure {
+            TaskFailure::FetchFailed { shuffle, map, attempt, executor } => {
+                self.lose_output(shuffle, map, executor, attempt)
+            }
+            _ => None,
         };
         let stage = &mut self.stages[key];
         for input in stage.inputs.iter_mut().filter(|input| input.shuffle == missing) {
@@ -211,16 +218,19 @@ impl Scheduler {
         }
         if stage.input_failures < self.config.stage_attempts_max {
             self.requeue(key, run.row, None);
-            return;
+        } else {
+            let error = JobError::StageAttempts {
+                stage: stage.id,
+                name: stage.name.clone(),
+                partition: run.task.partition,
+                attempts: stage.input_failures,
+                cause: failure,
+            };
+            self.fail_jobs_waiting_for(key, &error);
         }
-        let error = JobError::StageAttempts {
-            stage: stage.id,
-            name: stage.name.clone(),
-            partition: run.task.partition,
-            attempts: stage.input_failures,
-            cause: failure,
-        };
-        self.fail_jobs_waiting_for(key, &error);
+        if let Some(lost) = lost {
+            self.wake_after_loss(lost);
+        }
     }
 
     /// Queues a row again, if nothing else is under way for it.

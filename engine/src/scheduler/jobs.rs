@@ -222,9 +222,12 @@ impl Scheduler {
         let users = stage.users.iter().filter_map(|user| Some((self.jobs.get(user)?, *user)));
         let Some((job, owner)) = users.min_by_key(|(job, user)| (job.rank, *user)) else { return };
         let pool = job.pool;
+        let unplaceable_since = self.stages[key].unplaceable_since;
         self.dequeue(key);
-        self.stages[key].owner = owner;
-        self.stages[key].pool = pool;
+        let stage = &mut self.stages[key];
+        stage.owner = owner;
+        stage.pool = pool;
+        stage.unplaceable_since = unplaceable_since;
         self.update_queue(key);
     }
 

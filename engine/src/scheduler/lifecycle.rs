@@ -16,7 +16,7 @@ use millstream_planner::stages::Determinism;
 use super::failures::JobError;
 use super::messages::Command;
 use super::planted::PlantedBug;
-use super::state::{Phase, StageKey};
+use super::state::{Phase, StageKey, StageState};
 use super::{Scheduler, StageAttempt};
 
 impl Scheduler {
@@ -46,7 +46,10 @@ impl Scheduler {
             stack.extend(self.missing_inputs(key));
         }
         for &key in started.iter().rev() {
-            self.refresh(key);
+            // Refreshing one may have ended the jobs of the next.
+            if self.stages.get(key).is_some_and(StageState::is_active) {
+                self.refresh(key);
+            }
         }
     }
 
@@ -71,8 +74,10 @@ impl Scheduler {
 
     fn start(&mut self, key: StageKey) {
         let rerun = self.stages[key].tasks.is_allocated();
-        if self.must_run_whole(key) {
+        if self.mixes_rows(key) {
             self.roll_back(key);
+        } else if self.stages[key].gang && self.stages[key].shuffle().is_some() {
+            self.forget_outputs(key);
         }
         let forget = self.planted(PlantedBug::ForgetResubmit) && rerun;
         let speculation = self.config.speculation;
@@ -97,12 +102,11 @@ impl Scheduler {
         stage.speculate_from = if speculation.enabled && !stage.gang { from } else { u32::MAX };
     }
 
-    /// Whether a stage that starts with some of its outputs there must forget them: a gang runs as a
-    /// whole, and of an indeterminate stage old and new rows must not be mixed.
-    fn must_run_whole(&self, key: StageKey) -> bool {
+    /// Whether a stage that starts again would mix rows of two runs, of which readers may have seen
+    /// those of the first.
+    fn mixes_rows(&self, key: StageKey) -> bool {
         let stage = &self.stages[key];
-        let mixes = stage.determinism == Determinism::Indeterminate && stage.was_complete;
-        stage.tasks.done > 0 && stage.shuffle().is_some() && (stage.gang || mixes)
+        stage.determinism == Determinism::Indeterminate && stage.was_complete
     }
 
     /// Blocks or unblocks a stage by the state of its inputs.
@@ -139,7 +143,6 @@ impl Scheduler {
                 self.announce_skipped(job, key);
             }
         }
-        self.check_placeable(key);
         self.offer_all = true;
     }
 
@@ -164,11 +167,15 @@ impl Scheduler {
         true
     }
 
-    /// Forgets all outputs of a stage and lets those above know that others will come.
-    fn roll_back(&mut self, key: StageKey) {
+    fn forget_outputs(&mut self, key: StageKey) {
         for row in 0..self.stages[key].rows {
             self.forget_output(key, row);
         }
+    }
+
+    /// Forgets all outputs of a stage and lets those above know that others will come.
+    fn roll_back(&mut self, key: StageKey) {
+        self.forget_outputs(key);
         self.stages[key].generation += 1;
         self.stages[key].was_complete = false;
     }
@@ -179,7 +186,6 @@ impl Scheduler {
         let stage = &mut self.stages[key];
         stage.phase = Phase::Idle;
         stage.was_complete = true;
-        stage.unplaceable_since = None;
         stage.clear_pending();
         let (job, id, attempt) = (stage.owner, stage.id, stage.attempt);
         self.commands.push(Command::StageFinished { job, stage: id, attempt });
@@ -190,9 +196,7 @@ impl Scheduler {
         }
         self.release_inputs(key);
         for consumer in self.stages[key].consumers.clone() {
-            if self.stages[consumer].is_active() {
-                self.refresh(consumer);
-            }
+            self.wake(consumer);
         }
     }
 
@@ -205,7 +209,6 @@ impl Scheduler {
             self.discard_held(key);
             let stage = &mut self.stages[key];
             stage.phase = Phase::Idle;
-            stage.unplaceable_since = None;
             stage.clear_pending();
             stack.extend(self.idle_inputs(key));
         }
@@ -234,6 +237,7 @@ impl Scheduler {
                 let entry = (job.rank, stage.order, key);
                 self.pools[stage.pool].queue.insert(entry);
                 stage.queued = Some((stage.pool, entry));
+                self.check_placeable(key);
             }
             (false, Some(_)) => self.dequeue(key),
             _ => {}
@@ -243,6 +247,7 @@ impl Scheduler {
     pub(super) fn dequeue(&mut self, key: StageKey) {
         if let Some((pool, entry)) = self.stages[key].queued.take() {
             self.pools[pool].queue.remove(&entry);
+            self.stages[key].unplaceable_since = None;
         }
     }
 }

@@ -94,7 +94,8 @@ impl Scheduler {
     /// Sees to it that what was lost is computed again, if anyone needs it now.
     pub(super) fn wake_after_loss(&mut self, key: StageKey) {
         self.wake(key);
-        for consumer in self.stages[key].consumers.clone() {
+        let Some(stage) = self.stages.get(key) else { return };
+        for consumer in stage.consumers.clone() {
             self.wake(consumer);
         }
     }

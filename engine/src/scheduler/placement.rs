@@ -168,7 +168,7 @@ impl Scheduler {
         for executor in executors {
             while !self.executors[executor].draining
                 && self.executors[executor].free.holds(&self.stages[key].request)
-                && let Some(row) = self.stages[key].tasks.pending.pop_first()
+                && let Some(row) = self.stages[key].pop_any()
             {
                 self.launch(key, row, executor, false);
             }

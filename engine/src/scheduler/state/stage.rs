@@ -116,7 +116,7 @@ pub(in crate::scheduler) struct StageState {
     pub(in crate::scheduler) local_since: Millis,
     /// Since when tasks have been waiting without one being launched.
     pub(in crate::scheduler) waiting_since: Millis,
-    /// Since when no executor could ever hold its tasks.
+    /// Since when no executor could ever hold its tasks. Only while queued.
     pub(in crate::scheduler) unplaceable_since: Option<Millis>,
     pub(in crate::scheduler) held: Vec<Held>,
 
@@ -290,6 +290,11 @@ impl StageState {
             return Pick::Wait(retry_at.map_or(local_until, |at| at.min(local_until)));
         }
         self.tasks.pending_local.pop_first().map_or(Pick::Nothing, Pick::Row)
+    }
+
+    /// Takes any row that waits, without regard to hosts.
+    pub(in crate::scheduler) fn pop_any(&mut self) -> Option<u32> {
+        self.tasks.pending.pop_first().or_else(|| self.tasks.pending_local.pop_first())
     }
 
     fn pop_local(&mut self, host: &str) -> Option<u32> {
