@@ -1,3 +1,4 @@
-//! What users see, and what runs it.
+//! Millstream's engine: what users see, and what runs it.
 
 pub mod events;
+pub mod scheduler;

@@ -1,1 +1,3 @@
-//! Placeholder.
+//! What the tests that cross crates share.
+
+pub mod simulation;

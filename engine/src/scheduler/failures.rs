@@ -1,0 +1,227 @@
+//! What can go wrong with a task, an executor or a job, as types. Nothing here is parsed from text.
+
+use millstream_planner::ids::{JobId, ShuffleId, StageId};
+use millstream_planner::stages::ResourceRequest;
+use serde::{Deserialize, Serialize};
+
+use super::types::{Capacity, ExecutorId};
+
+/// Why a task failed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, thiserror::Error)]
+pub enum TaskFailure {
+    /// The user's code panicked or returned an error.
+    #[error("{message}{}", .record.map_or_else(String::new, |record| format!(" (record {record})")))]
+    User {
+        /// The panic message or the error, with its causes.
+        message: String,
+        /// The position of the record within the partition, from 0, where known.
+        record: Option<u64>,
+    },
+    /// A map output that the driver had announced could not be read, or was corrupt.
+    #[error("{shuffle} map {map} (attempt {attempt}) could not be read from {executor}")]
+    FetchFailed {
+        /// The shuffle.
+        shuffle: ShuffleId,
+        /// The map index.
+        map: u32,
+        /// The map attempt that was announced.
+        attempt: u32,
+        /// The executor it was to be read from.
+        executor: ExecutorId,
+    },
+    /// A persisted copy has gone, and the shuffle below it is not there to rebuild it from.
+    #[error(
+        "a persisted copy has gone and must be rebuilt from {shuffle}, which has not been written"
+    )]
+    InputMissing {
+        /// The shuffle to write first.
+        shuffle: ShuffleId,
+    },
+    /// The task needed more memory than the executor could give even after spilling.
+    #[error(
+        "out of memory: {requested_bytes} bytes asked for, {available_bytes} available; raise the memory limit or the number of partitions"
+    )]
+    OutOfMemory {
+        /// What it asked for last.
+        requested_bytes: u64,
+        /// What there was.
+        available_bytes: u64,
+    },
+    /// The executor's disks were full or failing.
+    #[error("disk: {message}")]
+    Disk {
+        /// Whether another attempt, possibly elsewhere, has a chance.
+        retryable: bool,
+        /// Which directory, how much was asked for, used and free.
+        message: String,
+    },
+    /// The executor stopped the task because it was told to, or because its lease ran out.
+    #[error("cancelled")]
+    Cancelled,
+    /// The executor went away while it ran the task.
+    #[error("{executor} was lost: {reason}")]
+    ExecutorLost {
+        /// The executor.
+        executor: ExecutorId,
+        /// How.
+        reason: LossReason,
+    },
+    /// A fault of the engine's own, such as a control message that could not be decoded.
+    #[error("internal error: {message}; please report it")]
+    Internal {
+        /// What was violated.
+        message: String,
+    },
+}
+
+/// What follows from a failure, apart from what it makes lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Disposition {
+    /// Run again, up to the job's attempts at a partition.
+    RetryCounted,
+    /// Run again; the fault is not the task's. Each such cause has a bound of its own.
+    RetryFree(FreeCause),
+    /// Another attempt would fail alike.
+    Fatal,
+}
+
+/// The causes of a retry that are not the task's own fault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FreeCause {
+    /// An input was not there. Bounded by the stage's consecutive re-attempts.
+    Input,
+    /// The executor went away or gave the task up. Bounded by the losses of a partition.
+    Executor,
+}
+
+impl TaskFailure {
+    /// Whether it retries, and whether it counts. What it makes lost: a `FetchFailed` loses the named
+    /// map output, an `ExecutorLost` all outputs of that executor, the others nothing.
+    #[must_use]
+    pub fn disposition(&self) -> Disposition {
+        match self {
+            Self::User { .. } | Self::OutOfMemory { .. } | Self::Disk { retryable: true, .. } => {
+                Disposition::RetryCounted
+            }
+            Self::FetchFailed { .. } | Self::InputMissing { .. } => {
+                Disposition::RetryFree(FreeCause::Input)
+            }
+            Self::Cancelled | Self::ExecutorLost { .. } => {
+                Disposition::RetryFree(FreeCause::Executor)
+            }
+            Self::Disk { retryable: false, .. } | Self::Internal { .. } => Disposition::Fatal,
+        }
+    }
+}
+
+/// How an executor was lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, thiserror::Error)]
+pub enum LossReason {
+    /// Its connection broke.
+    #[error("its connection broke")]
+    Disconnected,
+    /// It was not heard of for the configured time.
+    #[error("no heartbeat in time")]
+    HeartbeatTimeout,
+    /// Its process ended.
+    #[error("its process ended")]
+    Exited,
+    /// It finished draining.
+    #[error("it was drained")]
+    Drained,
+    /// A newer incarnation of it joined.
+    #[error("it restarted")]
+    Replaced,
+}
+
+/// Why a job failed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, thiserror::Error)]
+pub enum JobError {
+    /// One of its tasks failed for good.
+    #[error("{stage} ({name}), partition {partition}, failed after {attempts} attempt(s): {cause}")]
+    Task {
+        /// The stage.
+        stage: StageId,
+        /// The stage's name.
+        name: String,
+        /// The partition.
+        partition: u32,
+        /// The attempts that counted, the last one included.
+        attempts: u32,
+        /// Why the last attempt failed.
+        cause: TaskFailure,
+    },
+    /// A stage could not read its inputs, however often they were recomputed.
+    #[error(
+        "{stage} ({name}) could not read its inputs in {attempts} consecutive attempts; last: partition {partition}: {cause}"
+    )]
+    StageAttempts {
+        /// The stage.
+        stage: StageId,
+        /// The stage's name.
+        name: String,
+        /// The partition that failed last.
+        partition: u32,
+        /// The consecutive attempts made.
+        attempts: u32,
+        /// The last failure.
+        cause: TaskFailure,
+    },
+    /// There was no executor for the whole grace period.
+    #[error(
+        "no executor was available to {stage} ({name}) for {grace_ms} ms; start executors or raise the grace period"
+    )]
+    NoExecutors {
+        /// The stage that waited.
+        stage: StageId,
+        /// The stage's name.
+        name: String,
+        /// The grace period.
+        grace_ms: u64,
+    },
+    /// No executor can hold what the stage asks for, and none that could joined in the grace period.
+    #[error(
+        "{stage} ({name}) asks for {request:?} for {tasks} task(s) at a time, more than the executors have (largest: {largest:?}, {total_tasks} task(s) fit in all); waited {grace_ms} ms"
+    )]
+    Unsatisfiable {
+        /// The stage.
+        stage: StageId,
+        /// The stage's name.
+        name: String,
+        /// What a task asks for.
+        request: ResourceRequest,
+        /// How many must run at once: 1, or all of a gang.
+        tasks: u32,
+        /// The executor with the most CPUs.
+        largest: Capacity,
+        /// How many such tasks fit on all executors together.
+        total_tasks: u32,
+        /// The grace period.
+        grace_ms: u64,
+    },
+    /// An output that a second run may not reproduce was lost after results built on it had been
+    /// handed on.
+    #[error(
+        "{stage} ({name}) is not deterministic and lost output that results handed on were built from; checkpoint it, or mark it deterministic"
+    )]
+    Indeterminate {
+        /// The stage whose output was lost.
+        stage: StageId,
+        /// The stage's name.
+        name: String,
+    },
+    /// It was cancelled.
+    #[error("{job} was cancelled")]
+    Cancelled {
+        /// The job.
+        job: JobId,
+    },
+    /// The job itself does not make sense.
+    #[error("{job} is malformed: {message}")]
+    Malformed {
+        /// The job.
+        job: JobId,
+        /// Why.
+        message: String,
+    },
+}

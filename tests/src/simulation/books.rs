@@ -1,0 +1,284 @@
+//! Independent accounts of what the scheduler has done, and the invariants over them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use millstream::scheduler::{
+    Capacity, ExecutorId, Incarnation, OutputLocation, SchedulerConfig, TaskFailure, TaskId,
+};
+use millstream_planner::ids::{JobId, StageId};
+use millstream_planner::stages::{Need, ResourceRequest, Stage, StageOutput};
+
+/// What is known of an executor the scheduler counts on.
+#[derive(Clone, Copy, Debug)]
+struct Account {
+    incarnation: Incarnation,
+    capacity: Capacity,
+    used: Capacity,
+    draining: bool,
+}
+
+/// A task that was launched and has not ended.
+#[derive(Clone, Copy, Debug)]
+struct Launched {
+    executor: ExecutorId,
+    request: ResourceRequest,
+}
+
+/// The accounts.
+#[derive(Debug, Default)]
+pub struct Books {
+    executors: BTreeMap<ExecutorId, Account>,
+    incarnations: BTreeMap<ExecutorId, Incarnation>,
+    launched: BTreeMap<TaskId, Launched>,
+    /// Finished, and neither accepted nor discarded.
+    finished: BTreeSet<TaskId>,
+    /// By stage and partition; result stages may occur in several jobs.
+    grants: BTreeMap<(JobId, StageId, u32), TaskId>,
+    accepted: BTreeMap<(JobId, u32), TaskId>,
+    /// Failures that count, by stage and partition, since a task of the partition was last accepted.
+    failures: BTreeMap<(StageId, u32), u32>,
+    losses: BTreeMap<(StageId, u32), u32>,
+    input_failures: BTreeMap<StageId, u32>,
+}
+
+const NOTHING: Capacity = Capacity { cpus: 0, memory_bytes: 0, disk_bytes: 0 };
+
+impl Books {
+    /// An executor announced itself.
+    pub fn joined(&mut self, executor: ExecutorId, incarnation: Incarnation, capacity: Capacity) {
+        if self.incarnations.get(&executor).is_none_or(|&last| last < incarnation) {
+            self.forget(executor);
+            self.incarnations.insert(executor, incarnation);
+            let account = Account { incarnation, capacity, used: NOTHING, draining: false };
+            self.executors.insert(executor, account);
+        }
+    }
+
+    /// An executor takes no more tasks.
+    pub fn draining(&mut self, executor: ExecutorId, incarnation: Incarnation) {
+        if let Some(account) = self.executors.get_mut(&executor)
+            && account.incarnation == incarnation
+        {
+            account.draining = true;
+        }
+    }
+
+    /// The scheduler gave an executor up.
+    pub fn removed(&mut self, executor: ExecutorId, incarnation: Incarnation) {
+        if self.counts_on(executor) == Some(incarnation) {
+            self.forget(executor);
+        }
+    }
+
+    fn forget(&mut self, executor: ExecutorId) {
+        self.executors.remove(&executor);
+        let lost = self.launched.iter().filter(|(_, launched)| launched.executor == executor);
+        let lost: Vec<TaskId> = lost.map(|(task, _)| *task).collect();
+        for task in lost {
+            *self.losses.entry((task.stage, task.partition)).or_default() += 1;
+            self.end(&task);
+        }
+    }
+
+    /// The life of an executor that the scheduler counts on.
+    #[must_use]
+    pub fn counts_on(&self, executor: ExecutorId) -> Option<Incarnation> {
+        self.executors.get(&executor).map(|account| account.incarnation)
+    }
+
+    /// Whether there is any executor that takes tasks.
+    #[must_use]
+    pub fn any_open(&self) -> bool {
+        self.executors.values().any(|account| !account.draining)
+    }
+
+    /// How many tasks of a request fit on all executors that take tasks.
+    #[must_use]
+    pub fn fits(&self, request: &ResourceRequest) -> u32 {
+        let open = self.executors.values().filter(|account| !account.draining);
+        open.map(|account| account.capacity.fits(request)).fold(0, u32::saturating_add)
+    }
+
+    /// A task is launched.
+    pub fn launch(
+        &mut self,
+        task: TaskId,
+        executor: ExecutorId,
+        stage: &Stage,
+        outputs: &[Vec<Option<OutputLocation>>],
+        config: &SchedulerConfig,
+    ) -> Result<(), String> {
+        let Some(account) = self.executors.get_mut(&executor) else {
+            return Err(format!("launched {task} on {executor}, which is gone"));
+        };
+        if account.draining {
+            return Err(format!("launched {task} on {executor}, which is draining"));
+        }
+        let request = stage.request;
+        account.used.cpus += request.cpus;
+        account.used.memory_bytes = account.used.memory_bytes.saturating_add(request.memory_bytes);
+        account.used.disk_bytes += request.disk_bytes;
+        let (used, capacity) = (account.used, account.capacity);
+        if used.cpus > capacity.cpus
+            || used.memory_bytes > capacity.memory_bytes
+            || used.disk_bytes > capacity.disk_bytes
+        {
+            return Err(format!(
+                "{executor} is over-committed: {used:?} of {capacity:?} by {task}"
+            ));
+        }
+        for (input, maps) in stage.inputs.iter().zip(outputs) {
+            let live = |at: &OutputLocation| self.counts_on(at.executor) == Some(at.incarnation);
+            let there = maps.iter().all(|map| map.as_ref().is_some_and(live));
+            if input.need == Need::Always && !there {
+                return Err(format!("launched {task} though {} is not complete", input.shuffle));
+            }
+        }
+        let twins: Vec<&Launched> =
+            self.launched.iter().filter(|(t, _)| same_work(t, &task)).map(|(_, l)| l).collect();
+        let same = twins.iter().any(|twin| twin.executor == executor);
+        if twins.len() > 1 || (same && !config.speculation.same_executor) {
+            return Err(format!("launched {task} beside {} other attempt(s)", twins.len()));
+        }
+        if self.launched.insert(task, Launched { executor, request }).is_some() {
+            return Err(format!("launched {task} twice"));
+        }
+        Ok(())
+    }
+
+    /// How many tasks of a stage run for a job.
+    #[must_use]
+    pub fn running(&self, stage: StageId) -> usize {
+        self.launched.keys().filter(|task| task.stage == stage).count()
+    }
+
+    /// The message that a task finished is about to be handed over.
+    pub fn finishing(&mut self, task: &TaskId, executor: ExecutorId, incarnation: Incarnation) {
+        if self.is_running(task, executor, incarnation) {
+            self.end(task);
+            self.finished.insert(*task);
+        }
+    }
+
+    /// The message that a task failed is about to be handed over.
+    pub fn failing(
+        &mut self,
+        task: &TaskId,
+        executor: ExecutorId,
+        incarnation: Incarnation,
+        failure: &TaskFailure,
+    ) {
+        if !self.is_running(task, executor, incarnation) {
+            return;
+        }
+        self.end(task);
+        let of = (task.stage, task.partition);
+        match failure {
+            TaskFailure::FetchFailed { .. } | TaskFailure::InputMissing { .. } => {
+                *self.input_failures.entry(task.stage).or_default() += 1;
+            }
+            TaskFailure::Cancelled | TaskFailure::ExecutorLost { .. } => {
+                *self.losses.entry(of).or_default() += 1;
+            }
+            _ => *self.failures.entry(of).or_default() += 1,
+        }
+    }
+
+    /// A task was cancelled or denied.
+    pub fn cancelled(&mut self, task: &TaskId) {
+        self.end(task);
+    }
+
+    /// A finished task is dropped.
+    pub fn discarded(&mut self, task: &TaskId, stage: &Stage) -> Result<(), String> {
+        self.finished.remove(task);
+        let counts = self.accepted.get(&(task.job, task.partition)) == Some(task);
+        if counts && !matches!(stage.output, StageOutput::Shuffle { .. }) {
+            return Err(format!("discarded {task}, which had been accepted"));
+        }
+        Ok(())
+    }
+
+    /// A finished task counts.
+    pub fn accept(&mut self, task: &TaskId, stage: &Stage) -> Result<(), String> {
+        if !self.finished.remove(task) {
+            return Err(format!("accepted {task}, which had not just finished"));
+        }
+        self.failures.remove(&(task.stage, task.partition));
+        self.losses.remove(&(task.stage, task.partition));
+        self.input_failures.remove(&task.stage);
+        if matches!(stage.output, StageOutput::Shuffle { .. }) {
+            return Ok(());
+        }
+        match self.accepted.insert((task.job, task.partition), *task) {
+            Some(other) => Err(format!("accepted both {other} and {task}")),
+            None => Ok(()),
+        }
+    }
+
+    /// A task may commit.
+    pub fn grant(&mut self, task: &TaskId) -> Result<(), String> {
+        if !self.launched.contains_key(task) {
+            return Err(format!("granted the commit to {task}, which does not run"));
+        }
+        match self.grants.insert((task.job, task.stage, task.partition), *task) {
+            Some(other) if other != *task => {
+                Err(format!("granted the commit to {task} while {other} has it"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn is_running(&self, task: &TaskId, executor: ExecutorId, incarnation: Incarnation) -> bool {
+        self.launched.get(task).is_some_and(|launched| launched.executor == executor)
+            && self.counts_on(executor) == Some(incarnation)
+    }
+
+    fn end(&mut self, task: &TaskId) {
+        let Some(Launched { executor, request }) = self.launched.remove(task) else { return };
+        if let Some(account) = self.executors.get_mut(&executor) {
+            account.used.cpus -= request.cpus;
+            account.used.memory_bytes -= request.memory_bytes;
+            account.used.disk_bytes -= request.disk_bytes;
+        }
+        self.grants.retain(|_, granted| granted != task);
+    }
+
+    /// What counts against a partition: failures and losses since it was last accepted.
+    #[must_use]
+    pub fn strikes(&self, stage: StageId, partition: u32) -> (u32, u32) {
+        let of = (stage, partition);
+        let get = |map: &BTreeMap<(StageId, u32), u32>| map.get(&of).copied().unwrap_or(0);
+        (get(&self.failures), get(&self.losses))
+    }
+
+    /// Failures to read inputs since a task of the stage was last accepted.
+    #[must_use]
+    pub fn input_failures(&self, stage: StageId) -> u32 {
+        self.input_failures.get(&stage).copied().unwrap_or(0)
+    }
+
+    /// The task accepted for a partition of a job's result.
+    #[must_use]
+    pub fn accepted(&self, job: JobId, partition: u32) -> Option<&TaskId> {
+        self.accepted.get(&(job, partition))
+    }
+
+    /// Whether nothing runs and the executors' accounts are at zero.
+    pub fn close(&self) -> Result<(), String> {
+        if let Some(task) = self.launched.keys().next() {
+            return Err(format!("{task} still runs though all jobs are over"));
+        }
+        match self.executors.iter().find(|(_, account)| account.used != NOTHING) {
+            Some((executor, account)) => {
+                Err(format!("{executor} still has {:?} in use", account.used))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether two attempts are at the same partition of the same stage.
+fn same_work(a: &TaskId, b: &TaskId) -> bool {
+    (a.stage, a.partition) == (b.stage, b.partition)
+}
