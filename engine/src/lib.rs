@@ -1,1 +1,4 @@
 //! Placeholder.
+
+pub mod io;
+pub mod text;
