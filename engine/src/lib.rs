@@ -1,4 +1,51 @@
-//! Millstream's engine: what users see, and what runs it.
+//! Millstream: a dataflow engine in the manner of MapReduce and Spark.
+//!
+//! A program builds a pipeline of [`Rdd`] operations on a [`Context`]; an action compiles it into a DAG
+//! of stages, schedules their tasks and returns the result. Data that does not fit into the memory limit
+//! is spilled; the answer is the same.
+//!
+//! ```
+//! # fn main() -> Result<(), millstream::Error> {
+//! use millstream::Context;
+//!
+//! let context = Context::builder().app_name("word count").master("local[2]").build()?;
+//! let lines = context.parallelize(["the mill", "the stream"].map(String::from), 2);
+//! let words = lines.flat_map(|line| line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+//! let mut counts = words.map(|word| (word, 1)).reduce_by_key(|a, b| a + b).collect()?;
+//! counts.sort();
+//! assert_eq!(counts, [("mill".into(), 1), ("stream".into(), 1), ("the".into(), 2)]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Where to find what: the ways in are [`Context`], [`Rdd`] and [`mapreduce`]; [`io`] reads and writes
+//! files; [`events`] says what happens while a job runs; [`scheduler`] decides what runs where.
 
+pub mod closure;
+mod context;
+mod driver;
+mod error;
 pub mod events;
+mod executor;
+pub mod io;
+mod metrics;
+mod operators;
+mod rdd;
 pub mod scheduler;
+mod shared;
+pub mod text;
+
+pub use context::{Context, ContextBuilder};
+pub use error::Error;
+pub use metrics::Metrics;
+pub use millstream_shuffle::block::Codec;
+pub use rdd::{Data, Key, Partitioner, PartitionRows, PersistLevel, Portable, Rdd};
+pub use shared::{Accumulate, Accumulator, Broadcast};
+pub use text::Text;
+
+/// The allocator of every program that links the engine, unless the feature is turned off: mimalloc
+/// under a counter that tells each task its live bytes.
+#[cfg(feature = "counting-allocator")]
+#[global_allocator]
+static ALLOCATOR: millstream_shuffle::budget::CountingAlloc<mimalloc::MiMalloc> =
+    millstream_shuffle::budget::CountingAlloc::new(mimalloc::MiMalloc);

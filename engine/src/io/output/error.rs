@@ -1,0 +1,91 @@
+//! What can go wrong with an output. Each error names the file or folder and says what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// A failure to write or publish an output.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OutputError {
+    /// The output folder has content, and the job may not replace it.
+    #[error("output folder {} exists and is not empty; remove it, choose another, or ask to overwrite", path.display())]
+    NotEmpty {
+        /// The folder.
+        path: PathBuf,
+    },
+
+    /// The output folder holds files that no output job wrote, which are never deleted.
+    #[error("output folder {} holds {found}, which is no part of an output, so it is not overwritten; move it away", path.display())]
+    Foreign {
+        /// The folder.
+        path: PathBuf,
+        /// One such entry.
+        found: String,
+    },
+
+    /// Another job that is alive writes to the same folder.
+    #[error("another job is writing to output folder {}; wait for it or choose another folder", path.display())]
+    Busy {
+        /// The folder.
+        path: PathBuf,
+    },
+
+    /// A task attempt outlived its job.
+    #[error("the job that wrote to {} is over; this attempt's output is dropped", staging.display())]
+    JobOver {
+        /// The job's folder.
+        staging: PathBuf,
+    },
+
+    /// The job commit found a partition without output.
+    #[error("partition {partition} of output {} was not committed; nothing was published", path.display())]
+    MissingPart {
+        /// The output folder.
+        path: PathBuf,
+        /// The partition.
+        partition: u32,
+    },
+
+    /// The rows have no columns that Parquet could hold.
+    #[error(
+        "rows of type {row_type} cannot be written as Parquet: {reason}; rows must be structs of supported field types"
+    )]
+    Schema {
+        /// The Rust type.
+        row_type: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// A row that does not fit the schema, or a failure of the Parquet encoder.
+    #[error("cannot write Parquet file {} after {rows} rows: {reason}", path.display())]
+    Parquet {
+        /// The file of the attempt.
+        path: PathBuf,
+        /// Rows written before.
+        rows: u64,
+        /// What the encoder says.
+        reason: String,
+    },
+
+    /// The operating system refused.
+    #[error("cannot {action} output {}: {source}", path.display())]
+    Io {
+        /// What was attempted, as a verb.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+impl OutputError {
+    /// Adds the path and the action to an error of the operating system.
+    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { action, path, source }
+    }
+}

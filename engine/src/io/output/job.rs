@@ -1,0 +1,156 @@
+//! The part of the protocol that the driver takes: claiming the folder, and ending the job.
+
+use std::fs::{self, File, TryLockError};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::publish::{self, Manifest};
+use super::staging::Staging;
+use super::{OutputError, TEMPORARY_NAME};
+
+/// One job's claim on an output folder, from its creation to [`OutputJob::commit`] or
+/// [`OutputJob::abort`]. Dropping it aborts.
+#[derive(Debug)]
+pub struct OutputJob {
+    dir: PathBuf,
+    staging: Staging,
+    /// The folder did not exist before, so an abort removes it.
+    created: bool,
+    over: bool,
+    /// Held for as long as the job lives; the system releases it when the process dies.
+    _lock: File,
+}
+
+impl OutputJob {
+    /// Claims `dir`, creating it if need be, and clears what a job that died left there.
+    ///
+    /// With `overwrite`, an output that is there stays until this job is committed.
+    ///
+    /// # Errors
+    /// A folder that is not empty (without `overwrite`), that holds files which are not part of an
+    /// output, or that another live job writes to.
+    pub fn create(dir: impl Into<PathBuf>, overwrite: bool) -> Result<Self, OutputError> {
+        let dir = dir.into();
+        let created = !dir.exists();
+        let temporary = dir.join(TEMPORARY_NAME);
+        if !created && !temporary.exists() {
+            // Refuse before anything is written there.
+            check_content(&dir, overwrite)?;
+        }
+        let lock = claim(&dir, &temporary)?;
+        clear_dead_jobs(&dir, &temporary)?;
+        if let Err(error) = check_content(&dir, overwrite) {
+            // The refusal stands whether or not our own traces can be removed.
+            let _ = fs::remove_dir_all(&temporary);
+            return Err(error);
+        }
+        let root = tempfile::Builder::new()
+            .prefix("job-")
+            .tempdir_in(&temporary)
+            .map_err(OutputError::io("create a folder in", &temporary))?
+            .keep();
+        Ok(Self { staging: Staging::create(root)?, dir, created, over: false, _lock: lock })
+    }
+
+    /// Where the tasks of the job write.
+    pub fn staging(&self) -> &Staging {
+        &self.staging
+    }
+
+    /// Publishes the committed parts of partitions `0..partitions`, and ends the job.
+    ///
+    /// # Errors
+    /// A partition without a committed part, or a failing file system; nothing is published then,
+    /// and an output that was to be overwritten is back in place.
+    pub fn commit(mut self, partitions: u32) -> Result<Manifest, OutputError> {
+        let mut parts = Vec::new();
+        for partition in 0..partitions {
+            let missing = || OutputError::MissingPart { path: self.dir.clone(), partition };
+            parts.push(self.staging.committed_part(partition)?.ok_or_else(missing)?);
+        }
+        publish::publish(&self.dir, &self.staging, &parts)?;
+        self.over = true;
+        // The output is complete. What is left is hidden from readers, and the next job clears it.
+        let _ = self.remove_temporary();
+        Ok(Manifest::of(&parts))
+    }
+
+    /// Ends the job without output.
+    ///
+    /// # Errors
+    /// When its files cannot be removed; they are hidden from readers in any case.
+    pub fn abort(mut self) -> Result<(), OutputError> {
+        self.clean_up()
+    }
+
+    fn clean_up(&mut self) -> Result<(), OutputError> {
+        self.over = true;
+        publish::roll_back(&self.dir, self.staging.root())?;
+        self.remove_temporary()?;
+        if self.created {
+            // Fails, rightly, where someone has put something there meanwhile.
+            let _ = fs::remove_dir(&self.dir);
+        }
+        Ok(())
+    }
+
+    fn remove_temporary(&self) -> Result<(), OutputError> {
+        let temporary = self.dir.join(TEMPORARY_NAME);
+        fs::remove_dir_all(&temporary).map_err(OutputError::io("remove", &temporary))
+    }
+}
+
+impl Drop for OutputJob {
+    fn drop(&mut self) {
+        if !self.over {
+            // `abort` is the way to learn of errors.
+            let _ = self.clean_up();
+        }
+    }
+}
+
+/// Takes the lock of the folder, which only one live process can hold.
+fn claim(dir: &Path, temporary: &Path) -> Result<File, OutputError> {
+    let path = temporary.join("lock");
+    loop {
+        fs::create_dir_all(temporary).map_err(OutputError::io("create", temporary))?;
+        let lock = File::create(&path).map_err(OutputError::io("create", &path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(OutputError::Busy { path: dir.to_owned() });
+            }
+            Err(TryLockError::Error(error)) => return Err(OutputError::io("lock", &path)(error)),
+        }
+        // A job that ended between the two steps took the file with it: what we hold is then not
+        // what the next job will find.
+        let held = lock.metadata().map_err(OutputError::io("inspect", &path))?;
+        if fs::metadata(&path).is_ok_and(|found| found.ino() == held.ino()) {
+            return Ok(lock);
+        }
+    }
+}
+
+/// Undoes and removes what jobs left that did not live to clean up.
+fn clear_dead_jobs(dir: &Path, temporary: &Path) -> Result<(), OutputError> {
+    for entry in fs::read_dir(temporary).map_err(OutputError::io("list", temporary))? {
+        let root = entry.map_err(OutputError::io("list", temporary))?.path();
+        if root.is_dir() {
+            publish::roll_back(dir, &root)?;
+            fs::remove_dir_all(&root).map_err(OutputError::io("remove", &root))?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses content that the job may not replace.
+fn check_content(dir: &Path, overwrite: bool) -> Result<(), OutputError> {
+    let names = publish::published_names(dir)?;
+    if !overwrite && !names.is_empty() {
+        return Err(OutputError::NotEmpty { path: dir.to_owned() });
+    }
+    match names.into_iter().find(|name| !publish::is_output_name(name)) {
+        Some(found) => Err(OutputError::Foreign { path: dir.to_owned(), found }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,123 @@
+//! Part files in Parquet, from rows that serde can serialise.
+
+use std::any::type_name;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use arrow::datatypes::{FieldRef, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_arrow::schema::{SchemaLike, TracingOptions};
+use tempfile::NamedTempFile;
+
+use super::{OutputError, Part, Staging};
+
+/// How Parquet pages are compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ParquetCompression {
+    /// Smaller.
+    #[default]
+    Zstd,
+    /// Faster.
+    Snappy,
+}
+
+/// The columns that rows of one Rust type are written as.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParquetSchema {
+    fields: Vec<FieldRef>,
+}
+
+impl ParquetSchema {
+    /// The schema of `T`: from the type alone where that determines it, so that all parts of an
+    /// output agree whatever their rows; from `sample` where it does not (maps, untyped values).
+    ///
+    /// # Errors
+    /// Rows that are not structs, or fields without an Arrow type.
+    pub fn trace<T: Serialize + DeserializeOwned>(sample: &[T]) -> Result<Self, OutputError> {
+        let options = || TracingOptions::default().strings_as_large_utf8(false);
+        let of_type = Vec::<FieldRef>::from_type::<T>(options());
+        let fields = match of_type {
+            Err(_) if !sample.is_empty() => Vec::<FieldRef>::from_samples(sample, options()),
+            of_type => of_type,
+        };
+        let reason = match fields {
+            Ok(fields) if !fields.is_empty() => return Ok(Self { fields }),
+            Ok(_) => "it has no fields".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        Err(OutputError::Schema { row_type: type_name::<T>(), reason })
+    }
+}
+
+/// Writes one attempt's rows. Dropped without [`ParquetWriter::finish`], it leaves no file.
+pub struct ParquetWriter<T> {
+    staging: Staging,
+    partition: u32,
+    schema: ParquetSchema,
+    writer: ArrowWriter<NamedTempFile>,
+    rows: u64,
+    row_type: PhantomData<fn(T)>,
+}
+
+impl<T: Serialize> ParquetWriter<T> {
+    /// Opens a file for an attempt of `partition`.
+    ///
+    /// # Errors
+    /// When the job is over or the file system refuses.
+    pub fn create(
+        staging: &Staging,
+        partition: u32,
+        schema: ParquetSchema,
+        compression: ParquetCompression,
+    ) -> Result<Self, OutputError> {
+        let file = staging.attempt_file(partition)?;
+        let path = file.path().to_owned();
+        let compression = match compression {
+            ParquetCompression::Zstd => Compression::ZSTD(ZstdLevel::default()),
+            ParquetCompression::Snappy => Compression::SNAPPY,
+        };
+        let properties = WriterProperties::builder().set_compression(compression).build();
+        let columns = Arc::new(Schema::new(schema.fields.clone()));
+        let writer = ArrowWriter::try_new(file, columns, Some(properties))
+            .map_err(|error| OutputError::Parquet { path, rows: 0, reason: error.to_string() })?;
+        let staging = staging.clone();
+        Ok(Self { staging, partition, schema, writer, rows: 0, row_type: PhantomData })
+    }
+
+    /// Writes a chunk of rows. Chunks of some thousand rows are cheapest.
+    ///
+    /// # Errors
+    /// A row that does not fit the schema, or a failing file system.
+    pub fn write(&mut self, rows: &[T]) -> Result<(), OutputError> {
+        let batch = serde_arrow::to_record_batch(&self.schema.fields, &rows)
+            .map_err(|error| self.failure(error.to_string()))?;
+        self.writer.write(&batch).map_err(|error| self.failure(error.to_string()))?;
+        self.rows += rows.len() as u64;
+        Ok(())
+    }
+
+    /// Ends the file. It is published if [`Staging::commit_task`] chooses it.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    pub fn finish(self) -> Result<Part, OutputError> {
+        let path = self.writer.inner().path().to_owned();
+        let rows = self.rows;
+        // Taking the file out writes the footer.
+        let file = self.writer.into_inner().map_err(|error| OutputError::Parquet {
+            path,
+            rows,
+            reason: error.to_string(),
+        })?;
+        self.staging.keep(file, self.partition, ".parquet", rows)
+    }
+
+    fn failure(&self, reason: String) -> OutputError {
+        let path = self.writer.inner().path().to_owned();
+        OutputError::Parquet { path, rows: self.rows, reason }
+    }
+}

@@ -1,0 +1,152 @@
+//! Moving committed parts into view, and undoing that. Both work from an intent written
+//! beforehand, so that a publication cut short by a crash can be undone by anyone.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::staging::{self, Part, Staging};
+use super::{MANIFEST_NAME, OutputError, TEMPORARY_NAME};
+
+/// What an output consists of; the content of its `_SUCCESS`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The files, in partition order.
+    pub files: Vec<ManifestFile>,
+    /// Rows in all files.
+    pub rows: u64,
+    /// Bytes in all files.
+    pub bytes: u64,
+}
+
+/// One file of an output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManifestFile {
+    /// The name in the output folder.
+    pub name: String,
+    /// The rows in it.
+    pub rows: u64,
+    /// Its size in bytes.
+    pub bytes: u64,
+}
+
+impl Manifest {
+    pub(super) fn of(parts: &[Part]) -> Self {
+        let file = |part: &Part| ManifestFile {
+            name: part.name.clone(),
+            rows: part.rows,
+            bytes: part.bytes,
+        };
+        Self {
+            files: parts.iter().map(file).collect(),
+            rows: parts.iter().map(|part| part.rows).sum(),
+            bytes: parts.iter().map(|part| part.bytes).sum(),
+        }
+    }
+
+    /// Reads the manifest of the output in `dir`.
+    ///
+    /// # Errors
+    /// When there is none, or it was not written by an [`OutputJob`](super::OutputJob).
+    pub fn read(dir: &Path) -> Result<Self, OutputError> {
+        let path = dir.join(MANIFEST_NAME);
+        staging::read_json(&path).map_err(OutputError::io("read", &path))
+    }
+}
+
+fn intent_path(root: &Path) -> PathBuf {
+    root.join("intent")
+}
+
+fn replaced_path(root: &Path) -> PathBuf {
+    root.join("replaced")
+}
+
+/// Publishes `parts` in `dir`, in place of what is published there.
+pub(super) fn publish(dir: &Path, staging: &Staging, parts: &[Part]) -> Result<(), OutputError> {
+    let root = staging.root();
+    write_whole(&intent_path(root), &parts)?;
+    let replaced = replaced_path(root);
+    fs::create_dir(&replaced).map_err(OutputError::io("create", &replaced))?;
+    let mut old = published_names(dir)?;
+    // The manifest goes first: while it stands, the old output is whole.
+    old.sort_by_key(|name| name != MANIFEST_NAME);
+    for name in old {
+        rename(&dir.join(&name), &replaced.join(&name))?;
+    }
+    for part in parts {
+        rename(&staging.attempt_path(part), &dir.join(&part.name))?;
+    }
+    let staged = root.join(MANIFEST_NAME);
+    let manifest = dir.join(MANIFEST_NAME);
+    write_whole(&staged, &Manifest::of(parts))?;
+    fs::hard_link(&staged, &manifest).map_err(OutputError::io("create", &manifest))
+}
+
+/// Undoes a publication that was begun under `root` and did not reach its manifest; does nothing
+/// if none was begun or it did.
+pub(super) fn roll_back(dir: &Path, root: &Path) -> Result<(), OutputError> {
+    let intent = intent_path(root);
+    let parts: Vec<Part> = match staging::read_json(&intent) {
+        Ok(parts) => parts,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(OutputError::io("read", &intent)(error)),
+    };
+    if dir.join(MANIFEST_NAME).exists() {
+        return Ok(());
+    }
+    let staging_attempts = root.join("attempts");
+    for part in &parts {
+        // A file still among the attempts was not moved, so that what bears its name is older.
+        if !staging_attempts.join(&part.attempt_name).exists() {
+            let path = dir.join(&part.name);
+            remove_if_there(&path).map_err(OutputError::io("remove", &path))?;
+        }
+    }
+    let replaced = replaced_path(root);
+    let Ok(entries) = fs::read_dir(&replaced) else { return Ok(()) };
+    let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
+    names.sort_by_key(|name| name == MANIFEST_NAME);
+    for name in names {
+        rename(&replaced.join(&name), &dir.join(&name))?;
+    }
+    Ok(())
+}
+
+/// The entries of an output folder, other than the folder for temporary files.
+pub(super) fn published_names(dir: &Path) -> Result<Vec<String>, OutputError> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(dir).map_err(OutputError::io("list", dir))? {
+        let entry = entry.map_err(OutputError::io("list", dir))?;
+        names.push(entry.file_name().to_string_lossy().into_owned());
+    }
+    names.retain(|name| name != TEMPORARY_NAME);
+    Ok(names)
+}
+
+/// Whether an entry is one that output jobs write.
+pub(super) fn is_output_name(name: &str) -> bool {
+    name == MANIFEST_NAME
+        || name.starts_with("part-")
+        || (name.starts_with('.') && name.ends_with(".crc"))
+}
+
+/// Writes a file that is whole wherever it exists.
+fn write_whole(path: &Path, value: &impl Serialize) -> Result<(), OutputError> {
+    let partial = path.with_extension("partial");
+    staging::write_json(&partial, value).map_err(OutputError::io("write", &partial))?;
+    rename(&partial, path)
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), OutputError> {
+    fs::rename(from, to).map_err(OutputError::io("move into place", to))
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,163 @@
+//! The part of the protocol that tasks take: attempt files, and committing one of them a partition.
+
+use std::fs::{self, Permissions};
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+
+use super::OutputError;
+
+/// Where the tasks of one output job write. A plain value: it travels with the tasks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Staging {
+    root: PathBuf,
+}
+
+/// A finished file of one task attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The partition it is the output of.
+    pub partition: u32,
+    /// Its name in the published output, the same for every attempt.
+    pub name: String,
+    /// Its name among the attempts.
+    pub attempt_name: String,
+    /// The rows in it.
+    pub rows: u64,
+    /// Its size in bytes.
+    pub bytes: u64,
+}
+
+impl Staging {
+    /// Lays out the folders under `root`, which exists.
+    pub(super) fn create(root: PathBuf) -> Result<Self, OutputError> {
+        let staging = Self { root };
+        for folder in [staging.attempts(), staging.committed()] {
+            fs::create_dir(&folder).map_err(OutputError::io("create", &folder))?;
+        }
+        Ok(staging)
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn attempts(&self) -> PathBuf {
+        self.root.join("attempts")
+    }
+
+    fn committed(&self) -> PathBuf {
+        self.root.join("committed")
+    }
+
+    pub(super) fn attempt_path(&self, part: &Part) -> PathBuf {
+        self.attempts().join(&part.attempt_name)
+    }
+
+    /// Opens a file for one attempt. It is removed when dropped, unless kept by [`Staging::keep`].
+    pub(super) fn attempt_file(&self, partition: u32) -> Result<NamedTempFile, OutputError> {
+        let attempts = self.attempts();
+        tempfile::Builder::new()
+            .prefix(&format!("{partition:05}-"))
+            // What the umask leaves of it; a temporary file would be private otherwise.
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(&attempts)
+            .map_err(|error| self.failure("create a file in", &attempts)(error))
+    }
+
+    /// Ends an attempt file with all its content written.
+    pub(super) fn keep(
+        &self,
+        file: NamedTempFile,
+        partition: u32,
+        extension: &str,
+        rows: u64,
+    ) -> Result<Part, OutputError> {
+        let (file, path) =
+            file.keep().map_err(|error| self.failure("keep", error.file.path())(error.error))?;
+        let bytes = file.metadata().map_err(OutputError::io("inspect", &path))?.len();
+        let attempt_name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = format!("part-{partition:05}{extension}");
+        Ok(Part { partition, name, attempt_name, rows, bytes })
+    }
+
+    /// Makes `part` the output of its partition, unless another attempt's is already, and returns
+    /// the one that is. Calling it again changes nothing; the loser's file is removed.
+    ///
+    /// # Errors
+    /// [`OutputError::JobOver`] where the job has been committed, aborted or cleared away.
+    pub fn commit_task(&self, part: &Part) -> Result<Part, OutputError> {
+        let own = self.attempts().join(format!("{}.commit", part.attempt_name));
+        let decision = self.decision(part.partition);
+        write_json(&own, part).map_err(self.failure("write", &own))?;
+        // A hard link is created with its content or not at all, and never replaces another.
+        let linked = fs::hard_link(&own, &decision);
+        fs::remove_file(&own).map_err(self.failure("remove", &own))?;
+        match linked {
+            Ok(()) => Ok(part.clone()),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                let winner: Part =
+                    read_json(&decision).map_err(OutputError::io("read", &decision))?;
+                if winner.attempt_name != part.attempt_name {
+                    self.discard(part)?;
+                }
+                Ok(winner)
+            }
+            Err(error) => Err(self.failure("commit", &decision)(error)),
+        }
+    }
+
+    /// Removes the file of an attempt that will not be committed.
+    ///
+    /// # Errors
+    /// When the file exists and cannot be removed.
+    pub fn discard(&self, part: &Part) -> Result<(), OutputError> {
+        let path = self.attempt_path(part);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(OutputError::io("remove", &path)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The committed part of a partition.
+    pub(super) fn committed_part(&self, partition: u32) -> Result<Option<Part>, OutputError> {
+        let decision = self.decision(partition);
+        match read_json(&decision) {
+            Ok(part) => Ok(Some(part)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(OutputError::io("read", &decision)(error)),
+        }
+    }
+
+    fn decision(&self, partition: u32) -> PathBuf {
+        self.committed().join(format!("{partition:05}"))
+    }
+
+    /// Tells a job that is over from other failures.
+    fn failure(
+        &self,
+        action: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(std::io::Error) -> OutputError {
+        let path = path.to_owned();
+        let staging = self.root.clone();
+        move |error| match error.kind() {
+            ErrorKind::NotFound if !staging.exists() => OutputError::JobOver { staging },
+            _ => OutputError::io(action, &path)(error),
+        }
+    }
+}
+
+pub(super) fn write_json(path: &Path, value: &impl Serialize) -> std::io::Result<()> {
+    fs::write(path, serde_json::to_vec_pretty(value)?)
+}
+
+pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> std::io::Result<T> {
+    Ok(serde_json::from_slice(&fs::read(path)?)?)
+}

@@ -1,0 +1,25 @@
+//! Text input: which files a pattern means ([`resolve_inputs`]), how they divide into splits
+//! ([`plan_splits`]), and reading a split as lines ([`LineReader`]) or whole files
+//! ([`WholeFileReader`]).
+//!
+//! Planning is a function of the files alone, never of threads or memory, so that the same program
+//! over the same files has the same partitions everywhere. Reading owns no threads.
+
+mod error;
+mod lines;
+mod options;
+mod regions;
+mod resolve;
+mod source;
+mod splits;
+mod whole;
+
+pub use error::InputError;
+pub use lines::LineReader;
+pub use options::{InvalidUtf8, TextOptions};
+pub use resolve::{Compression, InputFile, resolve_inputs};
+pub use splits::{Piece, Split, plan_splits, plan_whole_files};
+pub use whole::WholeFileReader;
+
+#[cfg(test)]
+mod tests;
