@@ -191,6 +191,20 @@ fn a_full_file_system_is_full_and_not_failed() {
 }
 
 #[test]
+fn a_file_system_that_takes_no_more_files_is_full() {
+    let Some(tmpfs) = Tmpfs::mount("nr_inodes=6") else { return };
+    let dirs = open(&[&tmpfs.path]);
+    let mut spills = Vec::new();
+    let error = (0..10)
+        .find_map(|_| dirs.create("a").map(|spill| spills.push(spill)).err())
+        .expect("there are fewer inodes than that");
+    assert!(matches!(error, DiskError::NoneLeft { .. }), "{error}");
+    assert_eq!(dirs.snapshot().dirs[0].state, DirState::Full);
+    spills.pop().expect("some files fitted");
+    dirs.create("b").unwrap();
+}
+
+#[test]
 fn an_operating_system_that_says_full_is_believed() {
     let home = tempfile::tempdir().unwrap();
     let dirs = open(&[home.path()]);
@@ -290,4 +304,21 @@ fn a_killed_owner_is_swept_and_the_living_are_left() {
     assert_eq!(fs::read(my_file.path()).unwrap(), b"data");
     drop(next);
     assert!(survivor.file.exists() && my_file.path().exists());
+}
+
+#[test]
+fn a_removal_cut_short_is_finished_by_the_next_start() {
+    let home = tempfile::tempdir().unwrap();
+    let mut doomed = Owner::start(home.path());
+    doomed.kill();
+    let theirs = doomed.file.parent().unwrap();
+    let stuck = theirs.join("stuck");
+    fs::create_dir(&stuck).unwrap();
+    let Some(obstacle) = Tmpfs::mount_over(&stuck, "size=1m") else { return };
+
+    drop(open(&[home.path()]));
+    assert!(stuck.exists(), "a mount point cannot be removed");
+    drop(obstacle);
+    drop(open(&[home.path()]));
+    assert!(!theirs.exists());
 }
