@@ -18,7 +18,7 @@
 //! # }
 //! ```
 //!
-//! Where to find what: the ways in are [`Context`], [`Rdd`] and [`mapreduce`]; [`io`] reads and writes
+//! Where to find what: the ways in are [`Context`] and [`Rdd`]; [`io`] reads and writes
 //! files; [`events`] says what happens while a job runs; [`scheduler`] decides what runs where.
 
 pub mod closure;
@@ -35,11 +35,14 @@ pub mod scheduler;
 mod shared;
 pub mod text;
 
+#[cfg(feature = "counting-allocator")]
+use millstream_shuffle::budget::alloc::CountingAlloc;
+
 pub use context::{Context, ContextBuilder};
 pub use error::Error;
 pub use metrics::Metrics;
 pub use millstream_shuffle::block::Codec;
-pub use rdd::{Data, Key, Partitioner, PartitionRows, PersistLevel, Portable, Rdd};
+pub use rdd::{Data, Key, PartitionRows, Partitioner, PersistLevel, Portable, Rdd};
 pub use shared::{Accumulate, Accumulator, Broadcast};
 pub use text::Text;
 
@@ -47,5 +50,4 @@ pub use text::Text;
 /// under a counter that tells each task its live bytes.
 #[cfg(feature = "counting-allocator")]
 #[global_allocator]
-static ALLOCATOR: millstream_shuffle::budget::CountingAlloc<mimalloc::MiMalloc> =
-    millstream_shuffle::budget::CountingAlloc::new(mimalloc::MiMalloc);
+static ALLOCATOR: CountingAlloc<mimalloc::MiMalloc> = CountingAlloc::new(mimalloc::MiMalloc);

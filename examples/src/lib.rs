@@ -1,3 +1,3 @@
-//! What the examples share, so that each of them shows its own pipeline and little else.
+//! What the examples share: their options, and the inputs they generate when they are given none.
 
 pub mod options;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use millstream::{Context, Error};
 
 /// What every example understands. Flatten it into the example's own options:
 ///
@@ -60,6 +61,35 @@ pub struct CommonOptions {
     /// Input: files, directories or globs; gzip and zstd files are unpacked
     #[arg(value_name = "PATH")]
     pub inputs: Vec<String>,
+}
+
+impl CommonOptions {
+    /// Starts an application with these options.
+    ///
+    /// # Errors
+    /// If an option does not make sense to the engine, or no local directory can be used.
+    pub fn context(&self, app_name: &str) -> Result<Context, Error> {
+        let mut builder =
+            Context::builder().app_name(app_name).master(&self.master).quiet(self.quiet);
+        if let Some(bytes) = self.memory {
+            builder = builder.memory_limit(bytes);
+        }
+        if let Some(partitions) = self.partitions {
+            builder = builder.partitions(partitions);
+        }
+        if let Some(path) = &self.event_log {
+            builder = builder.event_log(path);
+        }
+        let mut dirs = self.local_dirs.clone();
+        if dirs.is_empty() && self.disk_quota.is_some() {
+            dirs.push(std::env::temp_dir());
+        }
+        let share = |quota: u64| quota.div_ceil(dirs.len() as u64);
+        for dir in &dirs {
+            builder = builder.local_dir(dir, self.disk_quota.map(share));
+        }
+        builder.build()
+    }
 }
 
 /// Why a size was refused. The message says how to write one.

@@ -38,10 +38,10 @@ pub enum TaskFailure {
         shuffle: ShuffleId,
     },
     /// The task needed more memory than the executor could give even after spilling.
-    #[error(
-        "out of memory: {requested_bytes} bytes asked for, {available_bytes} available; raise the memory limit or the number of partitions"
-    )]
+    #[error("{message}; {requested_bytes} bytes asked for, {available_bytes} available")]
     OutOfMemory {
+        /// What did not fit.
+        message: String,
         /// What it asked for last.
         requested_bytes: u64,
         /// What there was.

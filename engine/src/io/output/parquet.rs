@@ -26,7 +26,7 @@ pub enum ParquetCompression {
 }
 
 /// The columns that rows of one Rust type are written as.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ParquetSchema {
     fields: Vec<FieldRef>,
 }

@@ -1,0 +1,218 @@
+//! What all handles of an application share, and how a job is made from a node.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use millstream_planner::ids::{JobId, NodeId, ShuffleId, StageId};
+use millstream_planner::stages::{StageOutput, StagePlan, cut, explain};
+use parking_lot::Mutex;
+
+use super::Scope;
+use super::lineage::{Graph, copy_lineage};
+use crate::driver::{Driver, Job, JobSink};
+use crate::error::Error;
+use crate::executor::{Output, StageProgram, in_task};
+use crate::rdd::{Action, ActionFn, Code, Node, Payload, action};
+use crate::scheduler::JobSpec;
+
+/// The longest chain of narrow operations that one task may hold: each takes some of the slot's stack.
+const DEPTH_MAX: u32 = 100_000;
+
+/// What all handles of an application share.
+pub(crate) struct ContextInner {
+    driver: Arc<Driver>,
+    /// One counter for all identities.
+    serial: AtomicU64,
+    partitions: Option<u32>,
+    own: Weak<Self>,
+}
+
+/// What kind of stage the last one of a job is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It hands values to the driver.
+    Result,
+    /// Its tasks commit files.
+    Commit,
+}
+
+impl ContextInner {
+    pub(super) fn new(driver: Arc<Driver>, partitions: Option<u32>) -> Arc<Self> {
+        Arc::new_cyclic(|own| Self {
+            driver,
+            serial: AtomicU64::new(1),
+            partitions,
+            own: Weak::clone(own),
+        })
+    }
+
+    pub(crate) fn driver(&self) -> &Arc<Driver> {
+        &self.driver
+    }
+
+    pub(crate) fn downgrade(&self) -> Weak<Self> {
+        Weak::clone(&self.own)
+    }
+
+    pub(crate) fn next_number(&self) -> u64 {
+        self.serial.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn next_node(&self) -> NodeId {
+        NodeId(self.next_number())
+    }
+
+    /// The configured number of partitions, if there is one.
+    pub(crate) fn default_partitions(&self) -> Option<u32> {
+        self.partitions
+    }
+
+    pub(crate) fn release_shuffle(&self, shuffle: ShuffleId) {
+        self.driver.release_shuffle(shuffle);
+    }
+
+    pub(crate) fn drop_persisted(&self, node: NodeId) {
+        self.driver.runtime().persisted.drop_node(node);
+    }
+
+    pub(crate) fn metrics(&self) -> crate::Metrics {
+        crate::Metrics::of(self.driver.runtime())
+    }
+
+    /// Runs an action on some partitions of a node; the results are in the order of the partitions.
+    pub(crate) fn run<A: Action>(
+        &self,
+        scope: &Scope,
+        name: &'static str,
+        node: &Arc<Node>,
+        targets: Range<u32>,
+        params: A::Params,
+    ) -> Result<Vec<A::Out>, Error> {
+        self.run_as::<A>(scope, name, node, targets, params, Ending::Result)
+    }
+
+    /// [`Self::run`], for actions whose tasks commit files too.
+    pub(crate) fn run_as<A: Action>(
+        &self,
+        scope: &Scope,
+        name: &'static str,
+        node: &Arc<Node>,
+        targets: Range<u32>,
+        params: A::Params,
+        ending: Ending,
+    ) -> Result<Vec<A::Out>, Error> {
+        if in_task() {
+            return Err(Error::NestedJob { action: name });
+        }
+        if targets.is_empty() {
+            return Ok(Vec::new());
+        }
+        let slots: Vec<Option<A::Out>> = targets.clone().map(|_| None).collect();
+        let results = Arc::new(Mutex::new(slots));
+        let sink = {
+            let (results, first) = (Arc::clone(&results), targets.start);
+            Box::new(move |partition: u32, payload: Payload| {
+                let mut results = results.lock();
+                if let (Some(slot), Ok(value)) =
+                    (results.get_mut((partition - first) as usize), payload.downcast::<A::Out>())
+                {
+                    *slot = Some(*value);
+                }
+            })
+        };
+        self.run_erased(scope, name, node, targets, action::<A>(params), ending, sink)?;
+        let results = std::mem::take(&mut *results.lock());
+        // The job has finished, so that each of its targets was accepted.
+        Ok(results.into_iter().flatten().collect())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the untyped half of one function")]
+    fn run_erased(
+        &self,
+        scope: &Scope,
+        name: &'static str,
+        node: &Arc<Node>,
+        targets: Range<u32>,
+        code: Code<ActionFn>,
+        ending: Ending,
+        sink: JobSink,
+    ) -> Result<(), Error> {
+        let graph = self.graph(node)?;
+        let result = StageId(self.next_number());
+        let output = match ending {
+            Ending::Result => StageOutput::Result,
+            Ending::Commit => StageOutput::Commit,
+        };
+        let plan = cut(&graph.lineage, node.id, result, output, name)?;
+        let programs = programs(&graph, &plan, code);
+        let mut spec = JobSpec::new(JobId(self.next_number()), Arc::new(plan.graph));
+        spec.targets = targets;
+        spec.priority = scope.priority;
+        if let Some(pool) = &scope.pool {
+            spec.pool = Arc::clone(pool);
+        }
+        let group = scope.group.clone();
+        let end = self.driver.submit(Job { spec, name: name.to_owned(), group, programs, sink });
+        match end.recv() {
+            Ok(result) => Ok(result?),
+            Err(_) => Err(Error::System {
+                what: "waiting for a job",
+                source: std::io::Error::other("the application was stopped"),
+            }),
+        }
+    }
+
+    /// The lineage below a node, with what it needs computed.
+    fn graph(&self, node: &Arc<Node>) -> Result<Graph, Error> {
+        let graph = copy_lineage(node, self.driver.runtime());
+        if let Some(depth) = graph.nodes.values().map(|node| node.depth).max()
+            && depth > DEPTH_MAX
+        {
+            return Err(Error::LineageTooDeep { depth, limit: DEPTH_MAX });
+        }
+        for prepare in &graph.prepare {
+            prepare.prepare()?;
+        }
+        Ok(graph)
+    }
+
+    pub(crate) fn explain(&self, node: &Arc<Node>) -> Result<String, Error> {
+        let graph = copy_lineage(node, self.driver.runtime());
+        let result = StageId(self.next_number());
+        let plan = cut(&graph.lineage, node.id, result, StageOutput::Result, "result")?;
+        Ok(explain(&graph.lineage, &plan))
+    }
+}
+
+/// What each stage of a plan runs. A stage whose parts are not in the graph has no program, and the
+/// plan does not name it.
+fn programs(
+    graph: &Graph,
+    plan: &StagePlan,
+    action: Code<ActionFn>,
+) -> HashMap<StageId, Arc<StageProgram>> {
+    let mut programs = HashMap::new();
+    for stage in &plan.graph.stages {
+        let Some(root) = plan.roots.get(&stage.id).and_then(|root| graph.nodes.get(root)) else {
+            continue;
+        };
+        let output = match stage.output {
+            StageOutput::Shuffle { shuffle, partitions } => {
+                let Some(write) = graph.writers.get(&shuffle) else { continue };
+                Output::Shuffle { partitions, write: write.clone() }
+            }
+            StageOutput::Result | StageOutput::Commit => Output::Action(action.clone()),
+        };
+        let program = StageProgram { root: Arc::clone(root), output };
+        programs.insert(stage.id, Arc::new(program));
+    }
+    programs
+}
+
+impl Drop for ContextInner {
+    fn drop(&mut self) {
+        self.driver.stop();
+    }
+}

@@ -1,0 +1,131 @@
+//! The way in: a [`Context`] is one application, its executor and its settings.
+
+mod builder;
+mod inner;
+mod lineage;
+mod master;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub use builder::ContextBuilder;
+pub(crate) use inner::{ContextInner, Ending};
+
+use crate::error::Error;
+use crate::rdd::Data;
+use crate::shared::{Accumulate, Accumulator, Broadcast};
+
+/// One application. Cloning clones the handle; when the last handle and the last [`Rdd`](crate::Rdd)
+/// are gone, the application ends and its files are removed.
+///
+/// # Example
+/// ```
+/// # fn main() -> Result<(), millstream::Error> {
+/// let context = millstream::Context::builder().app_name("sum").master("local[2]").build()?;
+/// assert_eq!(context.range(1..101, 4).reduce(|a, b| a + b)?, Some(5050));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Context {
+    inner: Arc<ContextInner>,
+    scope: Scope,
+}
+
+/// What the jobs of a handle have in common.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Scope {
+    pub(crate) pool: Option<Arc<str>>,
+    pub(crate) group: Option<Arc<str>>,
+    pub(crate) priority: i32,
+}
+
+impl Context {
+    /// Settings to start from.
+    #[must_use]
+    pub fn builder() -> ContextBuilder {
+        ContextBuilder::new()
+    }
+
+    /// An application of this name on all processors of this machine.
+    ///
+    /// # Errors
+    /// If no temporary directory can be used.
+    pub fn local(app_name: &str) -> Result<Self, Error> {
+        Self::builder().app_name(app_name).quiet(true).build()
+    }
+
+    /// A handle whose jobs share the slots as members of this pool, under the fair policy.
+    #[must_use]
+    pub fn in_pool(&self, pool: &str) -> Self {
+        let scope = Scope { pool: Some(Arc::from(pool)), ..self.scope.clone() };
+        Self { inner: Arc::clone(&self.inner), scope }
+    }
+
+    /// A handle whose jobs can be cancelled together by [`Context::cancel_group`].
+    #[must_use]
+    pub fn in_group(&self, group: &str) -> Self {
+        let scope = Scope { group: Some(Arc::from(group)), ..self.scope.clone() };
+        Self { inner: Arc::clone(&self.inner), scope }
+    }
+
+    /// A handle whose jobs have this rank under the priority policy; higher goes first.
+    #[must_use]
+    pub fn with_priority(&self, priority: i32) -> Self {
+        let scope = Scope { priority, ..self.scope.clone() };
+        Self { inner: Arc::clone(&self.inner), scope }
+    }
+
+    /// Stops all running jobs of a group. Their actions fail with
+    /// [`JobError::Cancelled`](crate::scheduler::JobError::Cancelled), their slots are free at once.
+    pub fn cancel_group(&self, group: &str) {
+        self.inner.driver().cancel(Some(group));
+    }
+
+    /// Stops all running jobs.
+    pub fn cancel_all(&self) {
+        self.inner.driver().cancel(None);
+    }
+
+    /// A value that all tasks can read; see [`Broadcast`].
+    pub fn broadcast<T: Data>(&self, value: T) -> Broadcast<T> {
+        Broadcast::new(value)
+    }
+
+    /// A value that tasks add to and the driver reads.
+    ///
+    /// # Example
+    /// ```
+    /// # fn main() -> Result<(), millstream::Error> {
+    /// let context = millstream::Context::local("accumulator")?;
+    /// let odd = context.accumulator::<u64>();
+    /// context.range(0..10, 3).for_each_with(odd.clone(), |odd, n| odd.add((n % 2) as u64))?;
+    /// assert_eq!(odd.value(), 5);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn accumulator<A: Accumulate>(&self) -> Accumulator<A> {
+        Accumulator::new(self.inner.next_number(), self.inner.driver().totals())
+    }
+
+    /// The figures of the application up to now.
+    #[must_use]
+    pub fn metrics(&self) -> crate::Metrics {
+        self.inner.metrics()
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<ContextInner> {
+        &self.inner
+    }
+
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.scope
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Context({:?})", self.scope)
+    }
+}

@@ -1,0 +1,13 @@
+//! The actor around the scheduler: it gives it events and the time, and carries out its commands.
+//!
+//! It makes no decisions of its own. All state is behind one lock, which is held for one event at a
+//! time, some microseconds; slots report by taking it, so that a finished task is followed by the next
+//! without a change of thread.
+
+mod actor;
+mod job;
+mod publish;
+
+pub(crate) use actor::{Driver, LOCAL};
+pub(crate) use job::{Job, JobSink};
+pub(crate) use publish::{Publisher, PublisherConfig};

@@ -1,0 +1,194 @@
+//! From commands and reports to the event stream.
+//!
+//! The scheduler and the slots speak their own types; here they become what listeners see. With no
+//! listener nothing is built.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::error::Error;
+use crate::events::{
+    Event, EventBus, FORMAT_VERSION, FailureKind, JsonLog, Listener, Progress, ProgressMode,
+    TaskId as EventTask, TaskMetrics as EventMetrics,
+};
+use crate::executor::{Outcome, TaskMetrics};
+use crate::scheduler::{Command, JobError, JobSpec, TaskFailure, TaskId};
+
+/// What the publisher needs to know of the application.
+pub(crate) struct PublisherConfig {
+    pub(crate) app_name: String,
+    pub(crate) master: String,
+    pub(crate) memory_limit: u64,
+    pub(crate) quiet: bool,
+    pub(crate) event_log: Option<PathBuf>,
+    pub(crate) listeners: Vec<Box<dyn Listener>>,
+}
+
+/// Turns what happens into events.
+pub(crate) struct Publisher {
+    bus: EventBus,
+}
+
+impl Publisher {
+    pub(crate) fn new(config: PublisherConfig) -> Result<Self, Error> {
+        let mut listeners = config.listeners;
+        let mode = if config.quiet { ProgressMode::Off } else { ProgressMode::Auto };
+        if let Some(progress) = Progress::start(mode) {
+            listeners.push(Box::new(progress));
+        }
+        let mut build_id = String::new();
+        if let Some(path) = &config.event_log {
+            let log = JsonLog::create(path).map_err(|error| Error::EventLog(error.to_string()))?;
+            listeners.push(Box::new(log));
+            build_id = crate::closure::build_id()
+                .map_or_else(|error| format!("unknown: {error}"), |build| format!("{build:016x}"));
+        }
+        let bus = EventBus::new(listeners);
+        let settings = BTreeMap::from([
+            ("master".to_owned(), config.master),
+            ("memory_limit".to_owned(), config.memory_limit.to_string()),
+        ]);
+        let (format_version, name) = (FORMAT_VERSION, config.app_name);
+        bus.emit(Event::ApplicationStarted { format_version, name, build_id, settings });
+        Ok(Self { bus })
+    }
+
+    pub(super) fn ended(&self) {
+        self.bus.emit(Event::ApplicationEnded);
+    }
+
+    pub(super) fn job_submitted(&self, spec: &JobSpec, name: &str) {
+        if self.bus.has_listeners() {
+            let stages = spec.graph.stages.iter().map(|stage| stage.id).collect();
+            self.bus.emit(Event::JobSubmitted { job: spec.job, name: name.to_owned(), stages });
+        }
+    }
+
+    /// What the scheduler has decided. `stage_name` finds the name of a stage of a job.
+    pub(super) fn command(
+        &self,
+        command: &Command,
+        stage_name: impl Fn(TaskStage) -> (String, u32),
+        job_ms: impl Fn(millstream_planner::ids::JobId) -> u64,
+    ) {
+        if !self.bus.has_listeners() {
+            return;
+        }
+        let event = match command {
+            Command::Launch { executor, task, .. } => {
+                Event::TaskStarted { task: task_id(*task), executor: executor.0 }
+            }
+            Command::Cancel { executor, task } | Command::DenyCommit { executor, task } => {
+                Event::TaskCancelled { task: task_id(*task), executor: executor.0 }
+            }
+            Command::StageStarted { job, stage, attempt, tasks: _, skipped } => {
+                let (name, partitions) = stage_name((*job, *stage));
+                Event::StageStarted {
+                    stage: *stage,
+                    stage_attempt: attempt.0,
+                    name,
+                    partitions,
+                    skipped_partitions: *skipped,
+                }
+            }
+            Command::StageFinished { job, stage, attempt } => {
+                let (name, partitions) = stage_name((*job, *stage));
+                Event::StageFinished {
+                    stage: *stage,
+                    stage_attempt: attempt.0,
+                    name,
+                    partitions,
+                    skipped_partitions: 0,
+                }
+            }
+            Command::JobFinished { job } => Event::JobFinished { job: *job, wall_ms: job_ms(*job) },
+            Command::JobFailed { job, error: JobError::Cancelled { .. } } => {
+                Event::JobCancelled { job: *job }
+            }
+            Command::JobFailed { job, error } => {
+                Event::JobFailed { job: *job, kind: job_failure(error), message: error.to_string() }
+            }
+            Command::ExecutorRemoved { executor, incarnation, reason } => Event::ExecutorLost {
+                executor: executor.0,
+                incarnation: incarnation.0,
+                reason: reason.to_string(),
+            },
+            Command::Accept { .. }
+            | Command::Discard { .. }
+            | Command::GrantCommit { .. }
+            | Command::StageSkipped { .. }
+            | Command::ReleaseOutputs { .. } => return,
+        };
+        self.bus.emit(event);
+    }
+
+    /// What a slot has reported.
+    pub(super) fn task_ended(
+        &self,
+        task: TaskId,
+        executor: u64,
+        outcome: &Outcome,
+        metrics: &TaskMetrics,
+    ) {
+        if !self.bus.has_listeners() {
+            return;
+        }
+        let task = task_id(task);
+        let event = match outcome {
+            Outcome::Map(_) | Outcome::Result(_) => {
+                let metrics = EventMetrics {
+                    wall_ms: metrics.wall_ms,
+                    cpu_ms: None,
+                    rows_in: metrics.rows_in,
+                    rows_out: metrics.rows_out,
+                    bytes_in: metrics.bytes_in,
+                    bytes_out: metrics.bytes_out,
+                    memory_peak_bytes: metrics.memory_peak,
+                    spilled_bytes: metrics.spilled,
+                    spill_cause: None,
+                };
+                Event::TaskFinished { task, executor, metrics }
+            }
+            Outcome::Failed(TaskFailure::Cancelled) => Event::TaskCancelled { task, executor },
+            Outcome::Failed(failure) => Event::TaskFailed {
+                task,
+                executor,
+                kind: task_failure(failure),
+                message: failure.to_string(),
+            },
+        };
+        self.bus.emit(event);
+    }
+}
+
+/// A stage as a job names it.
+pub(super) type TaskStage = (millstream_planner::ids::JobId, millstream_planner::ids::StageId);
+
+fn task_id(task: TaskId) -> EventTask {
+    let TaskId { job, stage, stage_attempt, partition, attempt } = task;
+    EventTask { job, stage, stage_attempt: stage_attempt.0, partition, attempt }
+}
+
+fn task_failure(failure: &TaskFailure) -> FailureKind {
+    match failure {
+        TaskFailure::User { .. } => FailureKind::User,
+        TaskFailure::FetchFailed { .. } => FailureKind::FetchFailed,
+        TaskFailure::InputMissing { .. } => FailureKind::InputMissing,
+        TaskFailure::OutOfMemory { .. } => FailureKind::OutOfMemory,
+        TaskFailure::Disk { .. } => FailureKind::Disk,
+        TaskFailure::Cancelled => FailureKind::Cancelled,
+        TaskFailure::ExecutorLost { .. } => FailureKind::ExecutorLost,
+        TaskFailure::Internal { .. } => FailureKind::Internal,
+    }
+}
+
+fn job_failure(error: &JobError) -> FailureKind {
+    match error {
+        JobError::Task { cause, .. } | JobError::StageAttempts { cause, .. } => task_failure(cause),
+        JobError::NoExecutors { .. } => FailureKind::NoExecutors,
+        JobError::Unsatisfiable { .. } => FailureKind::Unsatisfiable,
+        JobError::Indeterminate { .. } => FailureKind::Indeterminate,
+        JobError::Cancelled { .. } => FailureKind::Cancelled,
+        JobError::Malformed { .. } => FailureKind::Malformed,
+    }
+}

@@ -1,0 +1,98 @@
+//! What an action or the set-up of a context can fail with.
+
+use millstream_planner::stages::CutError;
+use millstream_shuffle::store::DirError;
+use thiserror::Error;
+
+use crate::closure::CodeError;
+use crate::io::output::OutputError;
+use crate::io::text::InputError;
+use crate::scheduler::JobError;
+
+/// What an action or the set-up of a context can fail with.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A setting does not make sense.
+    #[error("{setting} = {value:?}: {why}")]
+    Setting {
+        /// Its name.
+        setting: &'static str,
+        /// What it was set to.
+        value: String,
+        /// What is wrong with it and what would do.
+        why: String,
+    },
+    /// Input files cannot be found or read.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// Output cannot be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// No local directory can be used.
+    #[error(transparent)]
+    LocalDirs(#[from] DirError),
+    /// The job failed.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// An action was called inside a closure that runs in a task. It could only wait for the slot it
+    /// occupies itself.
+    #[error(
+        "`{action}` was called inside a task: a closure cannot start a job. Collect what it needs first and hand it \
+         over with a `_with` operation or as a broadcast"
+    )]
+    NestedJob {
+        /// The action.
+        action: &'static str,
+    },
+    /// An action needs at least one row.
+    #[error("`{action}` needs at least one row, and there is none")]
+    Empty {
+        /// The action.
+        action: &'static str,
+    },
+    /// Operands that do not go together.
+    #[error("`{operation}`: {why}")]
+    Mismatch {
+        /// The operation.
+        operation: &'static str,
+        /// What does not fit, and what to do.
+        why: String,
+    },
+    /// A chain of operations too long for one task.
+    #[error(
+        "{depth} operations in a row without an exchange are more than a task can run ({limit}): call `checkpoint` \
+         every few hundred rounds of the loop"
+    )]
+    LineageTooDeep {
+        /// The length of the chain.
+        depth: u32,
+        /// The most that is allowed.
+        limit: u32,
+    },
+    /// The event log cannot be written.
+    #[error("event log: {0}")]
+    EventLog(String),
+    /// A checkpoint cannot be written or read.
+    #[error("checkpoint in {dir}: {why}")]
+    Checkpoint {
+        /// Its directory.
+        dir: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The operating system refused something.
+    #[error("{what}: {source}")]
+    System {
+        /// What was attempted.
+        what: &'static str,
+        /// Its answer.
+        source: std::io::Error,
+    },
+    /// The plan contradicts itself: a fault of the engine.
+    #[error("internal error in planning: {0}; please report it")]
+    Plan(#[from] CutError),
+    /// A value cannot be carried to a task.
+    #[error(transparent)]
+    Code(#[from] CodeError),
+}

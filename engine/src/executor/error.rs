@@ -1,0 +1,114 @@
+//! Why a task fails, as the code inside it sees it.
+
+use millstream_planner::ids::ShuffleId;
+use millstream_shuffle::budget::Refused;
+use millstream_shuffle::read::SegmentError;
+use millstream_shuffle::store::DiskError;
+use millstream_shuffle::write::CodecError;
+use thiserror::Error;
+
+use crate::closure::CodeError;
+use crate::io::output::OutputError;
+use crate::io::text::InputError;
+use crate::scheduler::{ExecutorId, TaskFailure};
+
+/// Why a task failed. Each variant maps to one [`TaskFailure`], which says whether it is retried.
+#[derive(Debug, Error)]
+pub(crate) enum TaskError {
+    /// The user's code, or the data it was given.
+    #[error("{message}")]
+    User { message: String, record: Option<u64> },
+    /// Input that cannot be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// Output that cannot be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// A map output that is gone or corrupt.
+    #[error("{shuffle} map {map} (attempt {attempt}) cannot be read: {why}")]
+    Fetch { shuffle: ShuffleId, map: u32, attempt: u32, why: String },
+    /// A shuffle that was not computed, since a persisted copy stood for it.
+    #[error("{shuffle} has not been written")]
+    InputMissing { shuffle: ShuffleId },
+    /// A persisted block that cannot be read any more. It has been dropped.
+    #[error("a persisted block of {what} cannot be read and will be computed again: {why}")]
+    PersistedBlock { what: String, why: String },
+    /// State that cannot be made smaller by spilling.
+    #[error("out of memory: {what}")]
+    Memory { what: String, refused: Refused },
+    /// Local disks.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// What the task has spilled cannot be read back.
+    #[error("{0}")]
+    Spill(String),
+    /// The task was told to stop.
+    #[error("cancelled")]
+    Cancelled,
+    /// A fault of the engine.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl TaskError {
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::Internal(message.into())
+    }
+
+    pub(crate) fn user(message: impl Into<String>) -> Self {
+        Self::User { message: message.into(), record: None }
+    }
+
+    /// What the scheduler is told.
+    pub(crate) fn into_failure(self, executor: ExecutorId) -> TaskFailure {
+        let message = self.to_string();
+        match self {
+            Self::User { message, record } => TaskFailure::User { message, record },
+            Self::Input(_) | Self::Output(_) => TaskFailure::User { message, record: None },
+            Self::Fetch { shuffle, map, attempt, .. } => {
+                TaskFailure::FetchFailed { shuffle, map, attempt, executor }
+            }
+            Self::InputMissing { shuffle } => TaskFailure::InputMissing { shuffle },
+            Self::PersistedBlock { .. } | Self::Spill(_) => {
+                TaskFailure::Disk { retryable: true, message }
+            }
+            Self::Memory { refused, .. } => TaskFailure::OutOfMemory {
+                message,
+                requested_bytes: refused.asked,
+                available_bytes: refused.limit.saturating_sub(refused.used),
+            },
+            Self::Disk(error) => TaskFailure::Disk { retryable: error.is_retryable(), message },
+            Self::Cancelled => TaskFailure::Cancelled,
+            Self::Internal(message) => TaskFailure::Internal { message },
+        }
+    }
+}
+
+impl From<CodeError> for TaskError {
+    fn from(error: CodeError) -> Self {
+        Self::Internal(error.to_string())
+    }
+}
+
+impl From<CodecError> for TaskError {
+    fn from(error: CodecError) -> Self {
+        Self::user(format!("a record cannot be encoded: {error}"))
+    }
+}
+
+/// For segments that the task itself has written or reads back. What is read of another task's output
+/// is a [`TaskError::Fetch`] instead; see [`super::exchange`].
+impl From<SegmentError> for TaskError {
+    fn from(error: SegmentError) -> Self {
+        match error {
+            SegmentError::Disk(error) => Self::Disk(error),
+            SegmentError::Row { source, .. } => source.into(),
+            SegmentError::Io { .. }
+            | SegmentError::Footer { .. }
+            | SegmentError::Truncated { .. }
+            | SegmentError::Block { .. }
+            | SegmentError::Extent { .. } => Self::Spill(error.to_string()),
+            other => Self::Internal(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Both ends of a shuffle as a task sees them: finishing a map output, and reading a reduce partition.
+//!
+//! Rows stay in memory while the budget has room for them and are then handed over by reference;
+//! otherwise they are in a segment. Map outputs are read in map order, whatever order they came in.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use millstream_planner::ids::ShuffleId;
+use millstream_shuffle::budget::{SpillCause, StorageReservation};
+use millstream_shuffle::read::{BlockReader, Segment, SegmentError};
+use millstream_shuffle::store::{MapKey, MapOutput, MemoryPart, Part, PartRef};
+use millstream_shuffle::write::{PartitionedWriter, WriterConfig};
+
+use super::error::TaskError;
+use super::program::MapResult;
+use super::task::{Metrics, Task};
+use crate::rdd::{BoxStream, Data, Node, Postcard, decode_rows, from_fn};
+
+/// The rows of one reduce partition of one map output, as they lie in memory.
+type MemoryRows<T> = Vec<Vec<T>>;
+
+/// Collects the rows of a map output.
+pub(crate) struct MapWriter<T> {
+    task: Task,
+    writer: PartitionedWriter<T, Postcard>,
+    partitions: u32,
+    rows: u64,
+    /// Whether something has been spilled.
+    on_disk: bool,
+}
+
+impl<T: Data> MapWriter<T> {
+    pub(crate) fn new(task: &Task, partitions: u32) -> Self {
+        let mut config =
+            WriterConfig::new(Arc::clone(&task.runtime.dirs), task.file_name("map"), partitions);
+        config.codec = task.runtime.codec;
+        Self {
+            task: Rc::clone(task),
+            writer: PartitionedWriter::new(config, Postcard),
+            partitions,
+            rows: 0,
+            on_disk: false,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, partition: u32, row: T) -> Result<(), TaskError> {
+        self.rows += 1;
+        Ok(self.writer.push(partition, row)?)
+    }
+
+    /// Spills if the budget says so; to be called once a chunk.
+    pub(crate) fn relieve(&mut self) -> Result<(), TaskError> {
+        self.task.check()?;
+        let held = self.writer.buffered_bytes();
+        if held > 0 && self.task.pressed(held as usize) {
+            self.spill()?;
+        }
+        Ok(())
+    }
+
+    /// Spills all rows held now.
+    pub(crate) fn spill(&mut self) -> Result<(), TaskError> {
+        let bytes = self.writer.spill()?;
+        self.on_disk = true;
+        self.task.spilled(SpillCause::Refused, bytes);
+        Ok(())
+    }
+
+    /// Ends the output. It stays in memory if nothing of it has been spilled and the budget has room
+    /// for it between tasks.
+    pub(crate) fn finish(self) -> Result<MapResult, TaskError> {
+        let Self { task, writer, partitions, rows, on_disk } = self;
+        let mut reservation = None;
+        let output = writer.finish(|buffered| {
+            // The measure covers what the rows own on the heap, too.
+            reservation =
+                (!on_disk).then(|| task.store(task.live_bytes().max(buffered)).ok()).flatten();
+            reservation.is_some()
+        })?;
+        let in_memory = reservation.as_ref().map_or(0, StorageReservation::bytes);
+        let segment_bytes = output.segment.as_ref().map_or(0, |segment| {
+            (0..partitions).map(|partition| segment.bytes(partition)).sum::<u64>()
+        });
+        if output.segment.is_some() && !on_disk {
+            task.spilled(SpillCause::Storage, segment_bytes);
+        }
+        let output = match output.segment {
+            Some(segment) => in_segment(segment, partitions)?,
+            None => in_memory_parts(output.memory, in_memory, reservation)?,
+        };
+        Ok(MapResult { rows, bytes: in_memory + segment_bytes, output })
+    }
+}
+
+fn in_segment(segment: Segment, partitions: u32) -> Result<MapOutput<Segment>, TaskError> {
+    let parts = (0..partitions).map(|partition| match segment.is_empty(partition) {
+        true => Part::Empty,
+        false => Part::Segment,
+    });
+    let dir = segment.dir().ok_or_else(|| TaskError::internal("a segment without a directory"))?;
+    MapOutput::new(parts.collect(), Some((segment, dir)), None)
+        .map_err(|error| TaskError::internal(error.to_string()))
+}
+
+fn in_memory_parts<T: Data>(
+    memory: Vec<MemoryRows<T>>,
+    bytes: u64,
+    reservation: Option<StorageReservation>,
+) -> Result<MapOutput<Segment>, TaskError> {
+    let share = bytes / (memory.len().max(1) as u64);
+    let parts = memory.into_iter().map(|chunks| {
+        let rows: usize = chunks.iter().map(Vec::len).sum();
+        match rows {
+            0 => Part::Empty,
+            _ => {
+                Part::Memory(MemoryPart { rows: rows as u64, bytes: share, data: Arc::new(chunks) })
+            }
+        }
+    });
+    MapOutput::new(parts.collect(), None, reservation)
+        .map_err(|error| TaskError::internal(error.to_string()))
+}
+
+/// One chunk of a reduce partition.
+pub(crate) enum Chunk<T> {
+    /// Rows that other readers may see too.
+    Shared { part: Arc<MemoryRows<T>>, index: usize },
+    /// Rows decoded for this reader.
+    Owned(Vec<T>),
+}
+
+impl<T: Data> Chunk<T> {
+    pub(crate) fn rows(&self) -> &[T] {
+        match self {
+            Self::Shared { part, index } => &part[*index],
+            Self::Owned(rows) => rows,
+        }
+    }
+
+    pub(crate) fn into_vec(self) -> Vec<T> {
+        match self {
+            Self::Shared { part, index } => part[index].clone(),
+            Self::Owned(rows) => rows,
+        }
+    }
+}
+
+/// The rows of one reduce partition, map output by map output.
+pub(crate) struct ReduceReader<T> {
+    task: Task,
+    shuffle: ShuffleId,
+    partition: u32,
+    maps: std::ops::Range<u32>,
+    current: Option<Current<T>>,
+}
+
+/// The map output being read: first what it spilled, then what stayed in memory.
+struct Current<T> {
+    map: u32,
+    attempt: u32,
+    blocks: Option<BlockReader>,
+    memory: Option<Arc<MemoryRows<T>>>,
+    next: usize,
+    /// Keeps the files and the rows for as long as they are read.
+    _output: Arc<MapOutput<Segment>>,
+}
+
+impl<T: Data> ReduceReader<T> {
+    /// Reads one partition of the shuffle at `index` among the inputs of `node`.
+    pub(crate) fn new(
+        task: &Task,
+        node: &Node,
+        index: usize,
+        partition: u32,
+    ) -> Result<Self, TaskError> {
+        let shuffle = node
+            .shuffle(index)
+            .ok_or_else(|| TaskError::internal(format!("{node:?} has no shuffle {index}")))?;
+        Ok(Self {
+            task: Rc::clone(task),
+            shuffle: shuffle.id,
+            partition,
+            maps: 0..shuffle.parent.partitions,
+            current: None,
+        })
+    }
+
+    pub(crate) fn next_chunk(&mut self) -> Result<Option<Chunk<T>>, TaskError> {
+        self.task.check()?;
+        loop {
+            if let Some(current) = &mut self.current {
+                if let Some(chunk) = current.next_chunk().map_err(|why| self.lost(why))? {
+                    Metrics::add(&self.task.metrics.rows_in, chunk.rows().len() as u64);
+                    return Ok(Some(chunk));
+                }
+                self.current = None;
+            }
+            match self.maps.next() {
+                Some(map) => self.current = Some(self.open(map)?),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    fn open(&self, map: u32) -> Result<Current<T>, TaskError> {
+        let shuffle = self.shuffle;
+        let store = &self.task.runtime.store;
+        let key = MapKey { shuffle: shuffle.0, map };
+        let missing = |_| TaskError::InputMissing { shuffle };
+        let output = store.get(key).map_err(missing)?;
+        // The scheduler counts attempts in 32 bits; the store in 64.
+        let attempt = store.attempt(key).unwrap_or_default() as u32;
+        let part = output.part(self.partition as usize).ok_or_else(|| {
+            TaskError::internal(format!("{shuffle} has no partition {}", self.partition))
+        })?;
+        let (mut blocks, mut memory) = (None, None);
+        match part {
+            PartRef::Empty => {}
+            PartRef::Segment(segment) => {
+                Metrics::add(&self.task.metrics.bytes_in, segment.bytes(self.partition));
+                let reader = segment.read(self.partition).map_err(|error| {
+                    let why = error.to_string();
+                    TaskError::Fetch { shuffle, map, attempt, why }
+                })?;
+                blocks = Some(reader);
+            }
+            PartRef::Memory(part) => {
+                let rows = Arc::downcast::<MemoryRows<T>>(Arc::clone(&part.data));
+                memory = Some(rows.map_err(|_| {
+                    TaskError::internal(format!("{shuffle} holds rows of another type"))
+                })?);
+            }
+        }
+        Ok(Current { map, attempt, blocks, memory, next: 0, _output: output })
+    }
+
+    fn lost(&self, why: ReadFailure) -> TaskError {
+        match (why, &self.current) {
+            (ReadFailure::Segment(error), Some(current)) => TaskError::Fetch {
+                shuffle: self.shuffle,
+                map: current.map,
+                attempt: current.attempt,
+                why: error.to_string(),
+            },
+            (ReadFailure::Segment(error), None) => error.into(),
+            (ReadFailure::Decode(error), _) => error,
+        }
+    }
+}
+
+enum ReadFailure {
+    Segment(SegmentError),
+    Decode(TaskError),
+}
+
+impl<T: Data> Current<T> {
+    fn next_chunk(&mut self) -> Result<Option<Chunk<T>>, ReadFailure> {
+        if let Some(blocks) = &mut self.blocks {
+            let mut payload = Vec::new();
+            if let Some(rows) = blocks.next_into(&mut payload).map_err(ReadFailure::Segment)? {
+                let rows = decode_rows(payload, rows as usize).map_err(ReadFailure::Decode)?;
+                return Ok(Some(Chunk::Owned(rows)));
+            }
+            self.blocks = None;
+        }
+        let Some(part) = &self.memory else { return Ok(None) };
+        if self.next == part.len() {
+            self.memory = None;
+            return Ok(None);
+        }
+        let index = self.next;
+        self.next += 1;
+        Ok(Some(Chunk::Shared { part: Arc::clone(part), index }))
+    }
+}
+
+/// The rows of one reduce partition as a stream of owned chunks.
+pub(crate) fn read_rows<T: Data>(
+    task: &Task,
+    node: &Node,
+    index: usize,
+    partition: u32,
+) -> Result<BoxStream<T>, TaskError> {
+    let mut reader = ReduceReader::<T>::new(task, node, index, partition)?;
+    Ok(from_fn(move || Ok(reader.next_chunk()?.map(Chunk::into_vec))))
+}

@@ -1,0 +1,23 @@
+//! Running tasks: slots, the task's view of its executor, and what is kept between tasks.
+//!
+//! An executor runs what it is told to; which task runs where is the scheduler's decision, carried out
+//! by the driver.
+
+mod error;
+mod exchange;
+mod persisted;
+mod place;
+mod program;
+mod run;
+mod runtime;
+mod slots;
+mod task;
+
+pub(crate) use error::TaskError;
+pub(crate) use exchange::{Chunk, MapWriter, ReduceReader, read_rows};
+pub(crate) use place::{Place, PlaceRows};
+pub(crate) use program::{MapResult, Output, StageProgram};
+pub(crate) use run::{Outcome, Report, TaskMetrics, in_task};
+pub(crate) use runtime::Runtime;
+pub(crate) use slots::{Launch, Slots};
+pub(crate) use task::{Metrics, Task};

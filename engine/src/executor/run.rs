@@ -1,0 +1,119 @@
+//! Running one task from its launch to its report. Nothing that a closure does leaves this module
+//! other than as a value: panics become failures.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use super::error::TaskError;
+use super::place::take_panic_place;
+use super::program::{MapResult, Output, StageProgram};
+use super::runtime::Runtime;
+use super::task::{Metrics, TaskContext};
+use crate::rdd::Payload;
+use crate::scheduler::{TaskFailure, TaskId};
+use crate::shared::{AccumulatorUpdates, enter_task, leave_task};
+
+/// What a task has come to.
+pub(crate) enum Outcome {
+    Map(MapResult),
+    Result(Payload),
+    Failed(TaskFailure),
+}
+
+/// What a task reports.
+pub(crate) struct Report {
+    pub(crate) outcome: Outcome,
+    pub(crate) updates: AccumulatorUpdates,
+    pub(crate) metrics: TaskMetrics,
+}
+
+/// What a task has counted.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct TaskMetrics {
+    pub(crate) wall_ms: u64,
+    pub(crate) rows_in: u64,
+    pub(crate) rows_out: u64,
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
+    pub(crate) spilled: u64,
+    pub(crate) memory_peak: u64,
+}
+
+thread_local! {
+    static IN_TASK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is running a task.
+pub(crate) fn in_task() -> bool {
+    IN_TASK.get()
+}
+
+/// Runs one task.
+pub(crate) fn run(
+    id: TaskId,
+    program: &StageProgram,
+    runtime: &Arc<Runtime>,
+    cancelled: Arc<AtomicBool>,
+) -> Report {
+    let started = Instant::now();
+    let task = Rc::new(TaskContext::new(id, Arc::clone(runtime), cancelled));
+    IN_TASK.set(true);
+    enter_task();
+    let result = catch_unwind(AssertUnwindSafe(|| attempt(program, &task)));
+    let updates = leave_task();
+    IN_TASK.set(false);
+    let outcome = match result {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(error)) => Outcome::Failed(error.into_failure(runtime.executor)),
+        Err(panic) => Outcome::Failed(panicked(panic.as_ref())),
+    };
+    Report { outcome, updates, metrics: collect(&task.metrics, started) }
+}
+
+fn attempt(program: &StageProgram, task: &Rc<TaskContext>) -> Result<Outcome, TaskError> {
+    task.check()?;
+    let root = &program.root;
+    match &program.output {
+        Output::Shuffle { partitions, write } => {
+            let result = (write.entry.code())(&write.params, root, task, *partitions)?;
+            Metrics::add(&task.metrics.rows_out, result.rows);
+            Metrics::add(&task.metrics.bytes_out, result.bytes);
+            Ok(Outcome::Map(result))
+        }
+        Output::Action(action) => {
+            Ok(Outcome::Result((action.entry.code())(&action.params, root, task)?))
+        }
+    }
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> TaskFailure {
+    let message = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned());
+    match take_panic_place() {
+        Some(place) => TaskFailure::User {
+            message: format!("panic in `{}`: {message}", place.operation),
+            record: Some(place.record),
+        },
+        None => TaskFailure::User { message: format!("panic: {message}"), record: None },
+    }
+}
+
+fn collect(metrics: &Metrics, started: Instant) -> TaskMetrics {
+    TaskMetrics {
+        wall_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        rows_in: metrics.rows_in.get(),
+        rows_out: metrics.rows_out.get(),
+        bytes_in: metrics.bytes_in.get(),
+        bytes_out: metrics.bytes_out.get(),
+        spilled: metrics.spilled.get(),
+        memory_peak: metrics.memory_peak.get(),
+    }
+}

@@ -1,0 +1,88 @@
+//! The slots of a local executor: threads that run one task at a time.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread::JoinHandle;
+
+use crossbeam::channel::{Receiver, Sender, unbounded};
+
+use super::program::StageProgram;
+use super::run::{Report, run};
+use super::runtime::Runtime;
+use crate::scheduler::TaskId;
+
+/// The stack of a slot. Chains of many thousand narrow operations are pulled through by nested calls;
+/// the memory is reserved, and used only where it is touched.
+const SLOT_STACK_BYTES: usize = 512 << 20;
+
+/// A task to run.
+pub(crate) struct Launch {
+    pub(crate) task: TaskId,
+    pub(crate) program: Arc<StageProgram>,
+    pub(crate) cancelled: Arc<AtomicBool>,
+}
+
+/// Receives what tasks come to.
+pub(crate) type Reporter = Arc<dyn Fn(TaskId, Report) + Send + Sync>;
+
+/// The slots of a local executor.
+///
+/// The queue is unbounded, but the scheduler never launches more tasks than there are slots, so that
+/// it holds at most one task a slot beyond those that are still being cancelled.
+pub(crate) struct Slots {
+    queue: Option<Sender<Launch>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Slots {
+    /// Starts `count` slots.
+    pub(crate) fn start(
+        count: u32,
+        runtime: &Arc<Runtime>,
+        report: Reporter,
+    ) -> Result<Self, std::io::Error> {
+        let (queue, tasks) = unbounded();
+        let mut slots = Self { queue: Some(queue), threads: Vec::new() };
+        for slot in 0..count {
+            let (tasks, runtime, report) =
+                (tasks.clone(), Arc::clone(runtime), Arc::clone(&report));
+            let thread = std::thread::Builder::new()
+                .name(format!("slot-{slot}"))
+                .stack_size(SLOT_STACK_BYTES)
+                .spawn(move || work(&tasks, &runtime, &report))?;
+            slots.threads.push(thread);
+        }
+        Ok(slots)
+    }
+
+    /// Queues a task for the next free slot.
+    pub(crate) fn launch(&self, launch: Launch) {
+        if let Some(queue) = &self.queue {
+            // The receivers live as long as the sender; a failed send can only mean that a slot
+            // thread died, which `run` excludes.
+            let _ = queue.send(launch);
+        }
+    }
+}
+
+fn work(tasks: &Receiver<Launch>, runtime: &Arc<Runtime>, report: &Reporter) {
+    for Launch { task, program, cancelled } in tasks {
+        let outcome = run(task, &program, runtime, cancelled);
+        // The program may be the last owner of a piece of lineage; it goes before the report, so
+        // that nothing of a finished job is left on this thread when its caller goes on.
+        drop(program);
+        report(task, outcome);
+    }
+}
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        self.queue = None;
+        for thread in self.threads.drain(..) {
+            // A slot that ends the application itself must not wait for itself.
+            if thread.thread().id() != std::thread::current().id() {
+                let _ = thread.join();
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! One running task: what it may use, and how it opens the partitions it reads.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use millstream_shuffle::budget::alloc::{is_counting, thread_live_bytes};
+use millstream_shuffle::budget::{Refused, SpillCause, StorageReservation, TaskMemory};
+
+use super::error::TaskError;
+use super::runtime::Runtime;
+use crate::rdd::{BoxStream, Data, Node, typed};
+use crate::scheduler::TaskId;
+
+/// A handle on the running task. It does not leave the slot's thread.
+pub(crate) type Task = Rc<TaskContext>;
+
+/// One running task.
+pub(crate) struct TaskContext {
+    pub(crate) id: TaskId,
+    pub(crate) runtime: Arc<Runtime>,
+    pub(crate) metrics: Metrics,
+    pub(crate) memory: TaskMemory,
+    cancelled: Arc<AtomicBool>,
+    /// The thread's live bytes when the task began.
+    live_at_start: i64,
+    /// Bytes allocated by this task that are kept for readers between tasks.
+    stored: Cell<u64>,
+}
+
+/// What a task counts about itself.
+#[derive(Default)]
+pub(crate) struct Metrics {
+    pub(crate) rows_in: Cell<u64>,
+    pub(crate) rows_out: Cell<u64>,
+    pub(crate) bytes_in: Cell<u64>,
+    pub(crate) bytes_out: Cell<u64>,
+    pub(crate) spilled: Cell<u64>,
+    pub(crate) memory_peak: Cell<u64>,
+}
+
+impl Metrics {
+    pub(crate) fn add(cell: &Cell<u64>, n: u64) {
+        cell.set(cell.get() + n);
+    }
+}
+
+impl TaskContext {
+    pub(crate) fn new(id: TaskId, runtime: Arc<Runtime>, cancelled: Arc<AtomicBool>) -> Self {
+        Self {
+            id,
+            memory: runtime.budget.task(),
+            runtime,
+            metrics: Metrics::default(),
+            cancelled,
+            live_at_start: thread_live_bytes(),
+            stored: Cell::new(0),
+        }
+    }
+
+    /// Fails if the task has been told to stop. Sources and exchanges call it for each chunk.
+    pub(crate) fn check(&self) -> Result<(), TaskError> {
+        match self.cancelled.load(Ordering::Relaxed) {
+            true => Err(TaskError::Cancelled),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether state must be spilled: the budget refuses what this task's allocations have grown to.
+    /// `estimate` is the caller's own figure for its state, used where allocations are not counted.
+    pub(crate) fn pressed(&self, estimate: usize) -> bool {
+        self.pressed_by(estimate, 0)
+    }
+
+    /// [`Self::pressed`] for state that is about to grow by `growth` bytes.
+    pub(crate) fn pressed_by(&self, estimate: usize, growth: usize) -> bool {
+        let live = self.measured().max(if is_counting() { 0 } else { estimate as u64 });
+        self.metrics.memory_peak.set(self.metrics.memory_peak.get().max(live));
+        self.memory.follow(live + growth as u64).is_err()
+    }
+
+    /// Like [`Self::pressed`] for state that cannot be spilled: an error that names it.
+    pub(crate) fn demand(&self, what: impl FnOnce() -> String) -> Result<(), TaskError> {
+        let live = self.measured();
+        self.memory.follow(live).map_err(|refused| TaskError::Memory { what: what(), refused })
+    }
+
+    /// Bytes this task has allocated and not freed, whoever answers for them now.
+    fn measured(&self) -> u64 {
+        u64::try_from(thread_live_bytes() - self.live_at_start).unwrap_or(0)
+    }
+
+    /// Bytes this task has allocated and still answers for.
+    pub(crate) fn live_bytes(&self) -> u64 {
+        self.measured().saturating_sub(self.stored.get())
+    }
+
+    /// Keeps `bytes` of what this task has allocated for readers between tasks, if the budget has room
+    /// for them there.
+    pub(crate) fn store(&self, bytes: u64) -> Result<StorageReservation, Refused> {
+        let _ = self.memory.follow(self.measured());
+        let reservation = self.memory.into_storage(bytes)?;
+        self.stored.set(self.stored.get() + bytes);
+        Ok(reservation)
+    }
+
+    /// Records a spill and follows the shrunken state.
+    pub(crate) fn spilled(&self, cause: SpillCause, bytes: u64) {
+        Metrics::add(&self.metrics.spilled, bytes);
+        self.memory.record_spill(cause, bytes);
+        let _ = self.memory.follow(self.measured());
+    }
+
+    /// Opens a partition of a node: from its persisted copy if there is one, else by its code.
+    pub(crate) fn open<T: Data>(
+        self: &Rc<Self>,
+        node: &Node,
+        partition: u32,
+    ) -> Result<BoxStream<T>, TaskError> {
+        match node.persist_level() {
+            Some(level) => super::persisted::open(self, node, partition, level),
+            None => self.compute(node, partition),
+        }
+    }
+
+    /// Opens a partition by the node's code.
+    pub(crate) fn compute<T: Data>(
+        self: &Rc<Self>,
+        node: &Node,
+        partition: u32,
+    ) -> Result<BoxStream<T>, TaskError> {
+        typed((node.code.entry.code())(&node.code.params, node, self, partition)?)
+    }
+
+    /// Opens a partition of the narrow parent at `index`.
+    pub(crate) fn open_parent<T: Data>(
+        self: &Rc<Self>,
+        node: &Node,
+        index: usize,
+        partition: u32,
+    ) -> Result<BoxStream<T>, TaskError> {
+        let parent = node
+            .parent(index)
+            .ok_or_else(|| TaskError::internal(format!("{node:?} has no parent {index}")))?;
+        self.open(parent, partition)
+    }
+
+    /// A name for a file of this attempt that no other file of the executor has.
+    pub(crate) fn file_name(&self, kind: &str) -> String {
+        let TaskId { stage, partition, attempt, .. } = self.id;
+        format!("{kind}-{}-{partition}-{attempt}-{}", stage.0, self.runtime.next_number())
+    }
+}

@@ -1,0 +1,65 @@
+//! The figures of an application.
+
+use std::fmt;
+
+use millstream_shuffle::budget::SpillCause;
+
+use crate::executor::Runtime;
+
+/// What an application has used up to now.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Metrics {
+    /// The memory limit, in bytes.
+    pub memory_limit: u64,
+    /// The most that was reserved of it at one time, in bytes.
+    pub memory_peak: u64,
+    /// Bytes written to local directories.
+    pub disk_written: u64,
+    /// Files created in local directories.
+    pub files_created: u64,
+    /// By cause, how often and how many bytes were spilled; causes that did not occur are left out.
+    pub spills: Vec<(&'static str, u64, u64)>,
+}
+
+impl Metrics {
+    pub(crate) fn of(runtime: &Runtime) -> Self {
+        let disk = runtime.dirs.snapshot();
+        let spills = runtime.budget.spills();
+        Self {
+            memory_limit: runtime.budget.limit(),
+            memory_peak: runtime.budget.peak(),
+            disk_written: disk.bytes_written,
+            files_created: disk.files_created,
+            spills: SpillCause::ALL
+                .into_iter()
+                .filter(|cause| spills.count(*cause) > 0)
+                .map(|cause| (cause.name(), spills.count(cause), spills.bytes(cause)))
+                .collect(),
+        }
+    }
+
+    /// Bytes spilled, for whatever cause.
+    #[must_use]
+    pub fn spilled_bytes(&self) -> u64 {
+        self.spills.iter().map(|(_, _, bytes)| bytes).sum()
+    }
+}
+
+impl fmt::Display for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MIB: u64 = 1 << 20;
+        write!(
+            f,
+            "memory peak {} of {} MiB, {} MiB written in {} files",
+            self.memory_peak / MIB,
+            self.memory_limit / MIB,
+            self.disk_written / MIB,
+            self.files_created
+        )?;
+        for (cause, count, bytes) in &self.spills {
+            write!(f, ", {count} spills ({cause}) of {} MiB", bytes / MIB)?;
+        }
+        Ok(())
+    }
+}

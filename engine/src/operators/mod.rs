@@ -1,0 +1,18 @@
+//! What tasks do with state: combining by key, external sorting, walking groups. Each operator asks
+//! the task's budget as its state grows and spills itself when it is refused.
+//!
+//! Operators know keys, rows and the task they run in; nothing of lineage, stages or jobs.
+
+mod cell;
+mod group;
+mod order;
+mod runs;
+mod sorter;
+mod table;
+
+pub(crate) use cell::{ByClone, ByTake, Cell};
+pub(crate) use group::{HashGroups, merge_combined, split_by_key};
+pub(crate) use order::{ByHash, ByKey, Hashed};
+pub(crate) use runs::Runs;
+pub(crate) use sorter::Sorter;
+pub(crate) use table::{CombineTable, compact, hash_of};

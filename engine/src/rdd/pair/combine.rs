@@ -1,0 +1,333 @@
+//! Combining the values of each key: on the map side as far as that pays, then for good.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use millstream_shuffle::partition::partition_of;
+
+use super::exchange::{by_key, exchange};
+use crate::closure::conjure;
+use crate::executor::{
+    Chunk, MapResult, MapWriter, Place, PlaceRows, ReduceReader, Task, TaskError,
+};
+use crate::operators::{
+    ByClone, ByHash, ByTake, Cell, CombineTable, Hashed, Runs, compact, hash_of, merge_combined,
+};
+use crate::rdd::{
+    BoxStream, CHUNK_ROWS, Data, Key, MapSide, Node, Operation, Portable, Rdd, from_fn, map_side,
+    operation,
+};
+use millstream_planner::lineage::Partitioning;
+
+/// The three closures of a combination with their state: how to begin a combiner with a value, how to
+/// add a value, how to merge two combiners.
+pub(super) struct Combining<S, K, V, C, Create, Add, Merge>(
+    PhantomData<fn() -> (S, K, V, C, Create, Add, Merge)>,
+);
+
+/// Bounds that recur on all code for a combination.
+pub(super) trait Combine: 'static {
+    type State: Data;
+    type Key: Key;
+    type Value: Data;
+    type Combiner: Data;
+
+    fn create(state: &Self::State, value: Self::Value) -> Self::Combiner;
+    fn add(state: &Self::State, combiner: Self::Combiner, value: Self::Value) -> Self::Combiner;
+    fn merge(state: &Self::State, a: Self::Combiner, b: Self::Combiner) -> Self::Combiner;
+}
+
+impl<S: Data, K: Key, V: Data, C: Data, Create, Add, Merge> Combine
+    for Combining<S, K, V, C, Create, Add, Merge>
+where
+    Create: Fn(&S, V) -> C + Portable,
+    Add: Fn(&S, C, V) -> C + Portable,
+    Merge: Fn(&S, C, C) -> C + Portable,
+{
+    type State = S;
+    type Key = K;
+    type Value = V;
+    type Combiner = C;
+
+    #[inline]
+    fn create(state: &S, value: V) -> C {
+        conjure::<Create>()(state, value)
+    }
+
+    #[inline]
+    fn add(state: &S, combiner: C, value: V) -> C {
+        conjure::<Add>()(state, combiner, value)
+    }
+
+    #[inline]
+    fn merge(state: &S, a: C, b: C) -> C {
+        conjure::<Merge>()(state, a, b)
+    }
+}
+
+impl<K: Key, V: Data> Rdd<(K, V)> {
+    /// Combines by key, with an exchange only if equal keys are not together yet.
+    pub(super) fn combine<B>(&self, name: &str, state: B::State) -> Rdd<(K, B::Combiner)>
+    where
+        B: Combine<Key = K, Value = V>,
+    {
+        let (partitions, together) = self.key_placement();
+        if together {
+            let layout = by_key(self.node.layout.partitioning.clone());
+            return self.then::<CombineHere<B>>(name, layout, state);
+        }
+        let write = map_side::<CombineMap<B>>(state.clone());
+        let input = exchange(self, write, None);
+        let layout = by_key(Some(Partitioning::Hash { partitions }));
+        self.over(name, vec![input], partitions, layout, operation::<CombineMerge<B>>(state))
+    }
+}
+
+/// The map side.
+struct CombineMap<B>(PhantomData<fn() -> B>);
+
+impl<B: Combine> MapSide for CombineMap<B> {
+    type Params = B::State;
+    type In = (B::Key, B::Value);
+
+    fn write(
+        state: Arc<B::State>,
+        rows: BoxStream<Self::In>,
+        task: &Task,
+        partitions: u32,
+    ) -> Result<MapResult, TaskError> {
+        match std::mem::needs_drop::<B::Combiner>() {
+            true => write_combined::<B, ByTake<B::Combiner>>(&state, rows, task, partitions),
+            false => write_combined::<B, ByClone<B::Combiner>>(&state, rows, task, partitions),
+        }
+    }
+}
+
+/// A table of this many keys has seen enough of the data to tell whether combining reduces it.
+const PROBE_KEYS: usize = 1 << 15;
+/// Combining goes on only if it leaves less than this share of the rows.
+const REDUCTION_MAX: f64 = 0.7;
+
+fn write_combined<B: Combine, S: Cell<B::Combiner>>(
+    state: &B::State,
+    mut rows: BoxStream<(B::Key, B::Value)>,
+    task: &Task,
+    partitions: u32,
+) -> Result<MapResult, TaskError> {
+    let mut writer = MapWriter::new(task, partitions);
+    let mut table = CombineTable::<B::Key, S>::new();
+    let mut place = Place::named("combine by key");
+    let mut seen = 0u64;
+    let mut combining = true;
+    while let Some(chunk) = rows.next_chunk()? {
+        seen += chunk.len() as u64;
+        let mut at = place.rows();
+        if !combining {
+            for (key, value) in chunk {
+                at.step();
+                let to = partition_of(hash_of(&key), partitions);
+                writer.push(to, (key, B::create(state, value)))?;
+            }
+            writer.relieve()?;
+            continue;
+        }
+        add_chunk::<B, S>(&mut table, state, chunk, &mut at);
+        if table.len() >= PROBE_KEYS && table.len() as f64 > REDUCTION_MAX * seen as f64 {
+            combining = false;
+            flush(&mut table, &mut writer, partitions)?;
+        } else if task.pressed_by(table.bytes(), table.growth()) {
+            flush(&mut table, &mut writer, partitions)?;
+            writer.spill()?;
+        } else {
+            task.check()?;
+        }
+    }
+    drop(rows);
+    flush(&mut table, &mut writer, partitions)?;
+    writer.finish()
+}
+
+#[inline]
+fn add_chunk<B: Combine, S: Cell<B::Combiner>>(
+    table: &mut CombineTable<B::Key, S>,
+    state: &B::State,
+    chunk: Vec<(B::Key, B::Value)>,
+    at: &mut PlaceRows<'_>,
+) {
+    for (key, value) in chunk {
+        at.step();
+        let hash = hash_of(&key);
+        match table.get_mut(hash, &key) {
+            Some(cell) => cell.update(|combiner| B::add(state, combiner, value)),
+            None => table.insert(hash, compact(key), S::new(B::create(state, value))),
+        }
+    }
+}
+
+fn flush<K: Key, C: Data, S: Cell<C>>(
+    table: &mut CombineTable<K, S>,
+    writer: &mut MapWriter<(K, C)>,
+    partitions: u32,
+) -> Result<(), TaskError> {
+    let full = std::mem::replace(table, CombineTable::new());
+    for (hash, key, cell) in full.into_entries() {
+        if let Some(combiner) = cell.into_value() {
+            writer.push(partition_of(hash, partitions), (key, combiner))?;
+        }
+    }
+    Ok(())
+}
+
+/// The reduce side: merges the combiners of all map outputs.
+struct CombineMerge<B>(PhantomData<fn() -> B>);
+
+impl<B: Combine> Operation for CombineMerge<B> {
+    type Params = B::State;
+    type Out = (B::Key, B::Combiner);
+
+    fn open(
+        state: Arc<B::State>,
+        node: &Node,
+        task: &Task,
+        partition: u32,
+    ) -> Result<BoxStream<Self::Out>, TaskError> {
+        let reader = ReduceReader::new(task, node, 0, partition)?;
+        match std::mem::needs_drop::<B::Combiner>() {
+            true => merge_outputs::<B, ByTake<B::Combiner>>(state, node, task, reader),
+            false => merge_outputs::<B, ByClone<B::Combiner>>(state, node, task, reader),
+        }
+    }
+}
+
+fn merge_outputs<B: Combine, S: Cell<B::Combiner>>(
+    state: Arc<B::State>,
+    node: &Node,
+    task: &Task,
+    mut reader: ReduceReader<(B::Key, B::Combiner)>,
+) -> Result<BoxStream<(B::Key, B::Combiner)>, TaskError> {
+    let mut combined = Combined::<B, S>::new(task, state);
+    let mut place = Place::new(node);
+    while let Some(chunk) = reader.next_chunk()? {
+        let mut at = place.rows();
+        match chunk {
+            Chunk::Owned(rows) => {
+                for (key, combiner) in rows {
+                    at.step();
+                    let hash = hash_of(&key);
+                    match combined.table.get_mut(hash, &key) {
+                        Some(cell) => cell.update(|old| B::merge(&combined.state, old, combiner)),
+                        None => combined.table.insert(hash, compact(key), S::new(combiner)),
+                    }
+                }
+            }
+            shared @ Chunk::Shared { .. } => {
+                for (key, combiner) in shared.rows() {
+                    at.step();
+                    let hash = hash_of(key);
+                    match combined.table.get_mut(hash, key) {
+                        Some(cell) => {
+                            cell.update(|old| B::merge(&combined.state, old, combiner.clone()));
+                        }
+                        None => combined.table.insert(hash, key.clone(), S::new(combiner.clone())),
+                    }
+                }
+            }
+        }
+        drop(at);
+        combined.relieve()?;
+    }
+    combined.finish()
+}
+
+/// Combining where equal keys are together already.
+struct CombineHere<B>(PhantomData<fn() -> B>);
+
+impl<B: Combine> Operation for CombineHere<B> {
+    type Params = B::State;
+    type Out = (B::Key, B::Combiner);
+
+    fn open(
+        state: Arc<B::State>,
+        node: &Node,
+        task: &Task,
+        partition: u32,
+    ) -> Result<BoxStream<Self::Out>, TaskError> {
+        let rows = task.open_parent::<(B::Key, B::Value)>(node, 0, partition)?;
+        match std::mem::needs_drop::<B::Combiner>() {
+            true => combine_here::<B, ByTake<B::Combiner>>(state, node, task, rows),
+            false => combine_here::<B, ByClone<B::Combiner>>(state, node, task, rows),
+        }
+    }
+}
+
+fn combine_here<B: Combine, S: Cell<B::Combiner>>(
+    state: Arc<B::State>,
+    node: &Node,
+    task: &Task,
+    mut rows: BoxStream<(B::Key, B::Value)>,
+) -> Result<BoxStream<(B::Key, B::Combiner)>, TaskError> {
+    let mut combined = Combined::<B, S>::new(task, state);
+    let mut place = Place::new(node);
+    while let Some(chunk) = rows.next_chunk()? {
+        let mut at = place.rows();
+        add_chunk::<B, S>(&mut combined.table, &combined.state, chunk, &mut at);
+        drop(at);
+        combined.relieve()?;
+    }
+    combined.finish()
+}
+
+/// A table of combiners with the runs it has spilled.
+struct Combined<B: Combine, S> {
+    task: Task,
+    state: Arc<B::State>,
+    table: CombineTable<B::Key, S>,
+    runs: Runs<ByHash<B::Key, B::Combiner>>,
+}
+
+impl<B: Combine, S: Cell<B::Combiner>> Combined<B, S> {
+    fn new(task: &Task, state: Arc<B::State>) -> Self {
+        let (table, runs) = (CombineTable::new(), Runs::new(task));
+        Self { task: Task::clone(task), state, table, runs }
+    }
+
+    /// Spills the table as a run if the budget says so; to be called once a chunk.
+    fn relieve(&mut self) -> Result<(), TaskError> {
+        let sorted = self.table.len() * size_of::<Hashed<B::Key, B::Combiner>>();
+        if self.table.len() > 0
+            && self.task.pressed_by(self.table.bytes(), self.table.growth() + sorted)
+        {
+            let items = self.take_sorted();
+            self.runs.write(items.into_iter())?;
+        }
+        Ok(())
+    }
+
+    /// The table's entries in hash order; equal hashes stay in the order in which their keys came.
+    fn take_sorted(&mut self) -> Vec<Hashed<B::Key, B::Combiner>> {
+        let full = std::mem::replace(&mut self.table, CombineTable::new());
+        let mut items = Vec::with_capacity(full.len());
+        items.extend(full.into_entries().filter_map(|(hash, key, cell)| {
+            cell.into_value().map(|combiner| Hashed { hash, row: (key, combiner) })
+        }));
+        items.sort_by_key(|item| item.hash);
+        items
+    }
+
+    fn finish(mut self) -> Result<BoxStream<(B::Key, B::Combiner)>, TaskError> {
+        let mut rest = self.take_sorted();
+        if self.runs.is_empty() {
+            let mut rows = rest.into_iter();
+            return Ok(from_fn(move || {
+                let chunk: Vec<_> = rows.by_ref().take(CHUNK_ROWS).map(|item| item.row).collect();
+                Ok((!chunk.is_empty()).then_some(chunk))
+            }));
+        }
+        if self.task.pressed_by(0, self.runs.merge_bytes() as usize) {
+            self.runs.write(std::mem::take(&mut rest).into_iter())?;
+        }
+        let state = self.state;
+        let merged = self.runs.merge(rest)?;
+        Ok(merge_combined(&self.task, merged, move |a, b| B::merge(&state, a, b)))
+    }
+}

@@ -1,0 +1,159 @@
+//! Saving rows as files, through the commit protocol of [`crate::io::output`].
+
+use std::fmt::Display;
+use std::io::Write;
+use std::marker::PhantomData;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::stream::BoxStream;
+use super::{Action, Data, Rdd};
+use crate::context::Ending;
+use crate::error::Error;
+use crate::executor::{Metrics, Task, TaskError};
+use crate::io::output::{
+    Manifest, OutputJob, ParquetCompression, ParquetSchema, ParquetWriter, Part, Staging,
+    TextCompression, TextWriter,
+};
+
+/// How many rows the schema of a Parquet output is found from.
+const SCHEMA_SAMPLE: usize = 1000;
+
+impl<T: Data + Display> Rdd<T> {
+    /// Writes each row as a line, one part file a partition, into a directory that must be empty or
+    /// not exist. The files appear all together when the job has succeeded, and not at all otherwise.
+    ///
+    /// # Errors
+    /// If the directory is in use or cannot be written, or the job fails.
+    pub fn save_as_text(&self, dir: impl Into<PathBuf>) -> Result<Manifest, Error> {
+        self.save_as_text_with(dir, TextCompression::None)
+    }
+
+    /// [`Self::save_as_text`] with compressed part files.
+    ///
+    /// # Errors
+    /// As [`Self::save_as_text`].
+    pub fn save_as_text_with(
+        &self,
+        dir: impl Into<PathBuf>,
+        compression: TextCompression,
+    ) -> Result<Manifest, Error> {
+        self.save::<SaveText<T>>("save_as_text", dir.into(), |staging| TextOutput {
+            staging,
+            compression,
+        })
+    }
+}
+
+impl<T: Data> Rdd<T> {
+    /// Writes rows, which must be structs or maps, as Parquet, one part file a partition; otherwise as
+    /// [`Self::save_as_text`]. The schema is found from the first rows.
+    ///
+    /// # Errors
+    /// If the rows have no common schema, and as [`Self::save_as_text`].
+    pub fn save_as_parquet(&self, dir: impl Into<PathBuf>) -> Result<Manifest, Error> {
+        let schema = ParquetSchema::trace(&self.take(SCHEMA_SAMPLE)?)?;
+        self.save::<SaveParquet<T>>("save_as_parquet", dir.into(), |staging| ParquetOutput {
+            staging,
+            schema,
+            compression: ParquetCompression::default(),
+        })
+    }
+
+    fn save<A: Action<In = T, Out = Part>>(
+        &self,
+        name: &'static str,
+        dir: PathBuf,
+        params: impl FnOnce(Staging) -> A::Params,
+    ) -> Result<Manifest, Error> {
+        let job = OutputJob::create(dir, false)?;
+        let params = params(job.staging().clone());
+        let targets = 0..self.partitions();
+        let (inner, scope) = (self.context.inner(), self.context.scope());
+        // If the job fails, dropping the output removes all of it.
+        inner.run_as::<A>(scope, name, &self.node, targets, params, Ending::Commit)?;
+        Ok(job.commit(self.partitions())?)
+    }
+}
+
+/// Asks the driver, and commits or discards a finished part.
+fn commit(task: &Task, staging: &Staging, part: Part) -> Result<Part, TaskError> {
+    Metrics::add(&task.metrics.rows_out, part.rows);
+    Metrics::add(&task.metrics.bytes_out, part.bytes);
+    match (task.runtime.commit_gate)(task.id) {
+        true => Ok(staging.commit_task(&part)?),
+        false => {
+            staging.discard(&part)?;
+            Err(TaskError::Cancelled)
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct TextOutput {
+    staging: Staging,
+    compression: TextCompression,
+}
+
+struct SaveText<T>(PhantomData<fn() -> T>);
+
+impl<T: Data + Display> Action for SaveText<T> {
+    type Params = TextOutput;
+    type In = T;
+    type Out = Part;
+
+    fn run(
+        output: Arc<TextOutput>,
+        mut rows: BoxStream<T>,
+        task: &Task,
+    ) -> Result<Part, TaskError> {
+        let partition = task.id.partition;
+        let mut writer = TextWriter::create(&output.staging, partition, output.compression)?;
+        let mut line = Vec::new();
+        while let Some(chunk) = rows.next_chunk()? {
+            task.check()?;
+            for row in chunk {
+                line.clear();
+                write!(line, "{row}").map_err(|error| TaskError::internal(error.to_string()))?;
+                writer.write_line(&line)?;
+            }
+        }
+        commit(task, &output.staging, writer.finish()?)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct ParquetOutput {
+    staging: Staging,
+    schema: ParquetSchema,
+    compression: ParquetCompression,
+}
+
+struct SaveParquet<T>(PhantomData<fn() -> T>);
+
+impl<T: Data> Action for SaveParquet<T> {
+    type Params = ParquetOutput;
+    type In = T;
+    type Out = Part;
+
+    fn run(
+        output: Arc<ParquetOutput>,
+        mut rows: BoxStream<T>,
+        task: &Task,
+    ) -> Result<Part, TaskError> {
+        let partition = task.id.partition;
+        let mut writer = ParquetWriter::create(
+            &output.staging,
+            partition,
+            output.schema.clone(),
+            output.compression,
+        )?;
+        while let Some(chunk) = rows.next_chunk()? {
+            task.check()?;
+            writer.write(&chunk)?;
+        }
+        commit(task, &output.staging, writer.finish()?)
+    }
+}

@@ -1,0 +1,172 @@
+//! Values that tasks add to and the driver reads.
+//!
+//! A task collects its own additions; they travel with its result and are merged when the driver
+//! accepts it. A failed, cancelled or duplicate attempt therefore adds nothing: each partition counts
+//! once, however often it was tried.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::Hash;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::rdd::Data;
+
+/// A value with a neutral element and an associative, commutative merge.
+pub trait Accumulate: Data + Default {
+    /// Merges another value into this one.
+    fn merge(&mut self, other: Self);
+}
+
+macro_rules! accumulate_by_addition {
+    ($($number:ty),*) => {$(
+        impl Accumulate for $number {
+            fn merge(&mut self, other: Self) {
+                *self += other;
+            }
+        }
+    )*};
+}
+
+accumulate_by_addition!(f64);
+
+macro_rules! accumulate_by_saturating_addition {
+    ($($number:ty),*) => {$(
+        impl Accumulate for $number {
+            fn merge(&mut self, other: Self) {
+                *self = self.saturating_add(other);
+            }
+        }
+    )*};
+}
+
+accumulate_by_saturating_addition!(u32, u64, i32, i64, usize, u128, i128);
+
+impl<T: Data> Accumulate for Vec<T> {
+    fn merge(&mut self, mut other: Self) {
+        self.append(&mut other);
+    }
+}
+
+impl<K: Data + Eq + Hash, V: Accumulate> Accumulate for HashMap<K, V> {
+    fn merge(&mut self, other: Self) {
+        for (key, value) in other {
+            self.entry(key).or_default().merge(value);
+        }
+    }
+}
+
+/// A value that tasks add to and the driver reads; see [`Context::accumulator`](crate::Context::accumulator).
+///
+/// Each partition is counted once for each job that computes it, however many attempts it takes. An
+/// operation whose rows two jobs compute is counted by both; persist it, or add in an action.
+pub struct Accumulator<A> {
+    id: u64,
+    total: Option<Arc<Mutex<A>>>,
+    marker: PhantomData<fn() -> A>,
+}
+
+impl<A: Accumulate> Accumulator<A> {
+    pub(crate) fn new(id: u64, totals: &AccumulatorTotals) -> Self {
+        let total = Arc::new(Mutex::new(A::default()));
+        let merged = Arc::clone(&total);
+        let merge = Box::new(move |update: Box<dyn Any + Send>| {
+            if let Ok(update) = update.downcast::<A>() {
+                merged.lock().merge(*update);
+            }
+        });
+        totals.0.lock().insert(id, merge);
+        Self { id, total: Some(total), marker: PhantomData }
+    }
+
+    /// Adds to the value: in a task to what the task has collected, on the driver to the total.
+    pub fn add(&self, value: A) {
+        let outside = CURRENT.with_borrow_mut(|current| match current {
+            Some(updates) => {
+                match updates.0.get_mut(&self.id).and_then(|known| known.downcast_mut::<A>()) {
+                    Some(known) => known.merge(value),
+                    None => drop(updates.0.insert(self.id, Box::new(value))),
+                }
+                None
+            }
+            None => Some(value),
+        });
+        if let (Some(value), Some(total)) = (outside, &self.total) {
+            total.lock().merge(value);
+        }
+    }
+
+    /// The total of all accepted tasks; the neutral element when called inside a task.
+    #[must_use]
+    pub fn value(&self) -> A {
+        self.total.as_ref().map(|total| total.lock().clone()).unwrap_or_default()
+    }
+}
+
+impl<A> Clone for Accumulator<A> {
+    fn clone(&self) -> Self {
+        Self { id: self.id, total: self.total.clone(), marker: PhantomData }
+    }
+}
+
+impl<A> fmt::Debug for Accumulator<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Accumulator({})", self.id)
+    }
+}
+
+impl<A> Serialize for Accumulator<A> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.id.serialize(serializer)
+    }
+}
+
+impl<'de, A> Deserialize<'de> for Accumulator<A> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self { id: u64::deserialize(deserializer)?, total: None, marker: PhantomData })
+    }
+}
+
+/// What one task has added, by accumulator.
+#[derive(Default)]
+pub(crate) struct AccumulatorUpdates(HashMap<u64, Box<dyn Any + Send>>);
+
+/// How to merge into each accumulator of an application.
+#[derive(Default)]
+pub(crate) struct AccumulatorTotals(Mutex<HashMap<u64, Merge>>);
+
+type Merge = Box<dyn Fn(Box<dyn Any + Send>) + Send>;
+
+impl AccumulatorTotals {
+    pub(crate) fn merge(&self, updates: AccumulatorUpdates) {
+        if updates.0.is_empty() {
+            return;
+        }
+        let totals = self.0.lock();
+        for (id, update) in updates.0 {
+            if let Some(merge) = totals.get(&id) {
+                merge(update);
+            }
+        }
+    }
+}
+
+thread_local! {
+    /// What the task on this thread has added; `None` outside tasks.
+    static CURRENT: RefCell<Option<AccumulatorUpdates>> = const { RefCell::new(None) };
+}
+
+/// Additions on this thread are a task's from now on.
+pub(crate) fn enter_task() {
+    CURRENT.with_borrow_mut(|current| *current = Some(AccumulatorUpdates::default()));
+}
+
+/// The task on this thread has ended; returns what it has added.
+pub(crate) fn leave_task() -> AccumulatorUpdates {
+    CURRENT.with_borrow_mut(Option::take).unwrap_or_default()
+}
