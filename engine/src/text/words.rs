@@ -37,7 +37,8 @@ impl Iterator for Words {
         Some(self.text.part(start, stop))
     }
 
-    /// As repeated `next`, with the decision where the bytes lie taken once.
+    /// As repeated `next`, with the decision where the bytes lie taken once. The two calls of `f`
+    /// let a short word be built where `f` puts it.
     #[inline]
     fn fold<B, F: FnMut(B, Text) -> B>(self, init: B, mut f: F) -> B {
         let Self { text, mut next, end } = self;
@@ -46,7 +47,10 @@ impl Iterator for Words {
         match &text.repr {
             Repr::Slice { buffer, .. } => {
                 while let Some((start, stop)) = next_word(bytes, next, end) {
-                    state = f(state, Text::share(buffer, start, stop));
+                    state = match Text::share_short(buffer, start, stop) {
+                        Some(word) => f(state, word),
+                        None => f(state, Text::share_long(buffer, start, stop)),
+                    };
                     next = stop;
                 }
             }
@@ -69,7 +73,7 @@ impl Iterator for Words {
 impl std::iter::FusedIterator for Words {}
 
 /// The first word in `bytes[from..end]`, as its start and stop.
-#[inline]
+#[inline(always)]
 fn next_word(bytes: &[u8], from: usize, end: usize) -> Option<(usize, usize)> {
     let start = skip_space(bytes, from, end);
     (start < end).then(|| (start, word_stop(bytes, start, end)))
@@ -88,7 +92,7 @@ pub(super) fn skip_space(bytes: &[u8], mut at: usize, end: usize) -> usize {
 }
 
 /// The first position at or after `at` where whitespace starts, or `end`.
-#[inline]
+#[inline(always)]
 fn word_stop(bytes: &[u8], mut at: usize, end: usize) -> usize {
     while at < end {
         let stops = stop_bytes(load_word(bytes, at));
