@@ -36,13 +36,20 @@ impl Inline {
         }
     }
 
-    /// Copies at most 14 bytes.
+    /// Copies at most 14 bytes, as two loads that may overlap: where they do they agree.
+    #[inline]
     pub(super) fn copy(source: &[u8]) -> Self {
-        let mut bytes = [0; INLINE_BYTES_MAX];
-        for (to, from) in bytes.iter_mut().zip(source) {
-            *to = *from;
-        }
-        Self { len: source.len() as u8, bytes }
+        let len = source.len();
+        let word = if let (Some(head), Some(tail)) = (source.first_chunk(), source.last_chunk()) {
+            let tail = u128::from(u64::from_le_bytes(*tail));
+            u128::from(u64::from_le_bytes(*head)) | (tail << (8 * (len - 8)))
+        } else if let (Some(head), Some(tail)) = (source.first_chunk(), source.last_chunk()) {
+            let tail = u128::from(u32::from_le_bytes(*tail));
+            u128::from(u32::from_le_bytes(*head)) | (tail << (8 * (len - 4)))
+        } else {
+            source.iter().rev().fold(0, |word, byte| (word << 8) | u128::from(*byte))
+        };
+        Self::from_word(word, len)
     }
 
     /// The bytes `start..end` of this string.

@@ -82,12 +82,30 @@ impl Text {
     pub const EMPTY: Self = Self { repr: Repr::Inline(Inline::EMPTY) };
 
     /// The string `buffer[start..end]`, which the caller knows to be valid UTF-8 on its own.
-    #[inline]
+    ///
+    /// Inlined whatever the compiler's estimate, so that a short string is built in its
+    /// destination: on the way through a temporary, a wide load waits for the narrow stores before
+    /// it, which costs a third of splitting a line into words.
+    #[inline(always)]
     pub(crate) fn share(buffer: &Arc<Buffer>, start: usize, end: usize) -> Self {
-        let len = end - start;
-        if len <= INLINE_BYTES_MAX {
-            return Self { repr: Repr::Inline(Inline::load(buffer.as_bytes(), start, len)) };
+        match Self::share_short(buffer, start, end) {
+            Some(text) => text,
+            None => Self::share_long(buffer, start, end),
         }
+    }
+
+    /// As [`Text::share`], where the string fits in place.
+    #[inline(always)]
+    fn share_short(buffer: &Buffer, start: usize, end: usize) -> Option<Self> {
+        let len = end - start;
+        (len <= INLINE_BYTES_MAX)
+            .then(|| Self { repr: Repr::Inline(Inline::load(buffer.as_bytes(), start, len)) })
+    }
+
+    /// As [`Text::share`], for more than 14 bytes.
+    #[inline(never)]
+    fn share_long(buffer: &Arc<Buffer>, start: usize, end: usize) -> Self {
+        let len = end - start;
         match u32::try_from(start) {
             Ok(start) if len < SLICE_BYTES_END => {
                 let [a, b, c, ..] = len.to_le_bytes();
