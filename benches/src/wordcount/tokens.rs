@@ -33,14 +33,17 @@ pub(super) fn for_each_word(text: &[u8], mut word: impl FnMut(usize, usize)) {
 #[inline]
 fn whitespace_mask(block: &[u8; 64]) -> u64 {
     const GATHER: u64 = 0x0102_0408_1020_4080;
-    let found = block.map(|byte| {
+    let mut found = [0; 64];
+    for (found, &byte) in found.iter_mut().zip(block) {
         let control = (byte.wrapping_sub(b'\t') <= b'\r' - b'\t') & (byte != 0x0B);
-        u8::from(control | (byte == b' '))
-    });
+        *found = u8::from(control | (byte == b' '));
+    }
     let (eighths, _) = found.as_chunks::<8>();
-    eighths.iter().enumerate().fold(0, |mask, (i, bytes)| {
-        mask | (u64::from_le_bytes(*bytes).wrapping_mul(GATHER) >> 56) << (8 * i)
-    })
+    let mut mask = 0;
+    for (i, bytes) in eighths.iter().enumerate() {
+        mask |= (u64::from_le_bytes(*bytes).wrapping_mul(GATHER) >> 56) << (8 * i);
+    }
+    mask
 }
 
 #[cfg(test)]
