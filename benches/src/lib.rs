@@ -5,4 +5,6 @@
 
 pub mod error;
 pub mod input;
+pub mod pagerank;
+pub mod threads;
 pub mod wordcount;

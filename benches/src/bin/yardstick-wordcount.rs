@@ -8,7 +8,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use millstream_benches::error::{BenchError, finish};
 use millstream_benches::input::Input;
-use millstream_benches::wordcount::{Counts, count_words, on_threads};
+use millstream_benches::threads::on_threads;
+use millstream_benches::wordcount::{Counts, count_words};
 
 /// Counts the whitespace-separated words of text files.
 #[derive(Debug, Parser)]

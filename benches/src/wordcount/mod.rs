@@ -11,11 +11,11 @@ mod tokens;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 pub use counts::Counts;
 
 use crate::input::pieces;
+use crate::threads::on_threads;
 
 /// Bytes a thread takes at a time: small enough to share the end of the work evenly.
 const PIECE_LEN: usize = 8 << 20;
@@ -43,18 +43,6 @@ pub fn count_words(texts: &[&[u8]], threads: usize) -> Vec<Counts> {
             merged.merge_part(counts, part, threads);
         }
         merged
-    })
-}
-
-/// The results of `work` on the thread numbers `0..threads`, in order. A panic of a thread goes on in the caller.
-pub fn on_threads<R: Send>(threads: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
-    thread::scope(|scope| {
-        let work = &work;
-        let handles: Vec<_> = (0..threads).map(|t| scope.spawn(move || work(t))).collect();
-        let join = |handle: thread::ScopedJoinHandle<'_, R>| {
-            handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        handles.into_iter().map(join).collect()
     })
 }
 
