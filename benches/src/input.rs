@@ -70,7 +70,7 @@ mod tests {
                 assert!(!piece.is_empty());
             }
         }
-        assert_eq!(pieces(data, 4, |b| b == b' ').len(), 4);
+        assert_eq!(pieces(data, 4, |b| b == b' '), [0..7, 7..19, 19..20]);
         assert!(pieces(b"", 4, |b| b == b' ').is_empty());
     }
 

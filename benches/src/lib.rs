@@ -5,6 +5,9 @@
 
 pub mod error;
 pub mod input;
+pub mod join;
 pub mod pagerank;
+pub mod roofline;
+pub mod rss;
 pub mod threads;
 pub mod wordcount;

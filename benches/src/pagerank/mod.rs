@@ -111,9 +111,10 @@ mod tests {
     fn a_graph_by_hand() {
         // 1 gives a half each to 2 and the far vertex; 2 gives all to the far one, which gives to none.
         let text = "1 2\n1 18446744073709551615\n2 18446744073709551615\n";
-        assert_eq!(ranked(text, 1, 2), Ranks { count: 2, sum: 0.575 + 1.425, max: 1.425 });
+        let (low, high) = (0.15 + 0.85 * 0.5, 0.15 + 0.85 * 1.5);
+        assert_eq!(ranked(text, 1, 2), Ranks { count: 2, sum: low + high, max: high });
         // 1 receives nothing, so it has no rank; only 2 still gives.
-        let rank = 0.15 + 0.85 * 0.575;
+        let rank = 0.15 + 0.85 * low;
         assert_eq!(ranked(text, 2, 2), Ranks { count: 1, sum: rank, max: rank });
         assert_eq!(ranked(text, 3, 2).count, 0);
     }

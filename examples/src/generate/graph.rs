@@ -1,10 +1,7 @@
 //! A directed graph whose in and out degrees follow a power law, as an edge list.
 
 use super::number::push_u64;
-use super::{AliasTable, Lines, Rng};
-
-/// Zipf's exponent of the degrees.
-const EXPONENT: f64 = 0.8;
+use super::{Lines, Rng};
 
 /// Edges for each turn of the ring that gives every vertex an edge in and an edge out.
 const EDGES_A_VERTEX: u64 = 10;
@@ -12,13 +9,16 @@ const EDGES_A_VERTEX: u64 = 10;
 /// Lines `source destination`: no self loops; an edge may come twice.
 ///
 /// Every tenth edge is the next of the ring `v -> v + 1`, so the first `10 * vertices` edges leave no vertex out.
+/// Memory does not grow with the graph.
 #[derive(Clone, Debug)]
 pub struct Graph {
     rng: Rng,
-    degrees: AliasTable,
-    /// The vertex of each rank, by out-degree and by in-degree: unrelated orders.
-    sources: Vec<u32>,
-    destinations: Vec<u32>,
+    vertices: u64,
+    /// The fifth root of one past the last rank.
+    root: f64,
+    /// The vertex of each rank by out-degree, and of each by in-degree.
+    sources: Spread,
+    destinations: Spread,
     edges: u64,
 }
 
@@ -27,8 +27,11 @@ impl Graph {
     #[must_use]
     pub fn new(seed: u64, vertices: u32) -> Self {
         let mut rng = Rng::new(seed);
-        let (sources, destinations) = (rng.permutation(vertices), rng.permutation(vertices));
-        Self { rng, degrees: AliasTable::zipf(vertices, EXPONENT), sources, destinations, edges: 0 }
+        let vertices = vertices.into();
+        let sources = Spread::new(&mut rng, vertices);
+        let destinations = Spread::new(&mut rng, vertices);
+        let root = (vertices as f64 + 1.0).powf(0.2);
+        Self { rng, vertices, root, sources, destinations, edges: 0 }
     }
 
     /// A vertex count that gives about ten edges a vertex in `size` bytes of text.
@@ -38,17 +41,23 @@ impl Graph {
         (size / (14 * EDGES_A_VERTEX)).clamp(2, u64::from(u32::MAX)) as u32
     }
 
-    fn edge(&mut self) -> (u32, u32) {
+    /// A rank, with a weight of about `(rank + 1)^-0.8`: the inverse of that power law's distribution is a fifth power.
+    fn rank(&mut self) -> u64 {
+        let x = 1.0 + self.rng.unit() * (self.root - 1.0);
+        let squared = x * x;
+        ((squared * squared * x) as u64 - 1).min(self.vertices - 1)
+    }
+
+    fn edge(&mut self) -> (u64, u64) {
         let turn = self.edges;
         self.edges += 1;
         if turn.is_multiple_of(EDGES_A_VERTEX) {
-            let vertices = self.sources.len() as u64;
-            let from = turn / EDGES_A_VERTEX % vertices;
-            return (from as u32, ((from + 1) % vertices) as u32);
+            let from = turn / EDGES_A_VERTEX % self.vertices;
+            return (from, (from + 1) % self.vertices);
         }
         loop {
-            let from = self.sources[self.degrees.draw(&mut self.rng) as usize];
-            let to = self.destinations[self.degrees.draw(&mut self.rng) as usize];
+            let (from, to) = (self.rank(), self.rank());
+            let (from, to) = (self.sources.vertex(from), self.destinations.vertex(to));
             if from != to {
                 return (from, to);
             }
@@ -56,12 +65,40 @@ impl Graph {
     }
 }
 
+/// A one-to-one map of ranks to vertices that sets neighbours far apart: `rank * factor + offset`, where the factor
+/// has no divisor in common with the number of vertices.
+#[derive(Clone, Copy, Debug)]
+struct Spread {
+    factor: u64,
+    offset: u64,
+    vertices: u64,
+}
+
+impl Spread {
+    fn new(rng: &mut Rng, vertices: u64) -> Self {
+        let mut factor = rng.below(vertices);
+        while gcd(factor, vertices) != 1 {
+            factor = rng.below(vertices);
+        }
+        Self { factor, offset: rng.below(vertices), vertices }
+    }
+
+    /// The vertex of a rank; no overflow, since vertices are below 2^32.
+    fn vertex(self, rank: u64) -> u64 {
+        (rank * self.factor + self.offset) % self.vertices
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
 impl Lines for Graph {
     fn line(&mut self, out: &mut Vec<u8>) {
         let (from, to) = self.edge();
-        push_u64(out, from.into());
+        push_u64(out, from);
         out.push(b' ');
-        push_u64(out, to.into());
+        push_u64(out, to);
         out.push(b'\n');
     }
 }
@@ -83,6 +120,16 @@ mod tests {
         for degrees in [out_degree, in_degree] {
             assert!(degrees.iter().all(|&d| d > 0));
             assert!(degrees.iter().max() > Some(&200), "a hub has over twenty times the mean");
+        }
+    }
+
+    #[test]
+    fn a_spread_hits_each_vertex_once() {
+        for vertices in [2, 3, 12, 1_000] {
+            let spread = Spread::new(&mut Rng::new(1), vertices);
+            let mut hit: Vec<u64> = (0..vertices).map(|rank| spread.vertex(rank)).collect();
+            hit.sort_unstable();
+            assert!(hit.into_iter().eq(0..vertices));
         }
     }
 

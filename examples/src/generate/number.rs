@@ -54,7 +54,7 @@ mod tests {
         for n in [0, 7, 99, 100, 1_234] {
             assert_eq!(text(|out| push_padded(out, n, 3)), format!("{n:03}"));
         }
-        for x in [0.0, 1.5, -0.0625, 12.34567, -1_000.00004] {
+        for x in [0.0, 1.5, -0.0625, 12.34567, -1_000.125_04] {
             assert_eq!(text(|out| push_fixed4(out, x)), format!("{x:.4}"));
         }
     }

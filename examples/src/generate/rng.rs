@@ -58,15 +58,6 @@ impl Rng {
         // The sum of four uniforms on 0..=65535 has mean 131_070 and variance 4 (65_536^2 - 1) / 12.
         (sum as f64 - 131_070.0) / (65_536.0 / 3f64.sqrt())
     }
-
-    /// The numbers `0..n` in random order (Fisher-Yates).
-    pub fn permutation(&mut self, n: u32) -> Vec<u32> {
-        let mut items: Vec<u32> = (0..n).collect();
-        for i in (1..items.len()).rev() {
-            items.swap(i, self.below(i as u64 + 1) as usize);
-        }
-        items
-    }
 }
 
 #[cfg(test)]
@@ -88,13 +79,5 @@ mod tests {
         let mean = draws.iter().sum::<f64>() / 1e5;
         let variance = draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 1e5;
         assert!(mean.abs() < 0.02 && (variance - 1.0).abs() < 0.03, "{mean} {variance}");
-    }
-
-    #[test]
-    fn a_permutation_has_each_number_once() {
-        let mut items = Rng::new(2).permutation(1_000);
-        assert_ne!(items[..10], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-        items.sort_unstable();
-        assert!(items.into_iter().eq(0..1_000));
     }
 }
