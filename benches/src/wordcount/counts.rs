@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use millstream_examples::generate::number::push_u64;
 
+use super::batch::Batch;
 use super::long::LongCounts;
 use super::short::{Key, SHORT_LEN_MAX, ShortCounts};
 use super::tokens::for_each_word;
@@ -22,14 +23,18 @@ pub struct Counts {
 impl Counts {
     /// Counts the words of `text`.
     pub(super) fn count(&mut self, text: &[u8]) {
+        let Self { short, long } = self;
+        let (mut short_words, mut long_words) = (Batch::default(), Batch::default());
         for_each_word(text, |start, end| {
             if end - start <= SHORT_LEN_MAX {
-                self.short.add(Key::of(text, start, end - start), 1);
+                short_words.push(Key::of(text, start, end - start), |keys| short.add_each(keys));
             } else {
-                let word = &text[start..end];
-                self.long.add(LongCounts::hash(word), word, 1);
+                let word = (LongCounts::hash(&text[start..end]), start, end);
+                long_words.push(word, |words| long.add_each(text, words));
             }
         });
+        short.add_each(short_words.rest());
+        long.add_each(text, long_words.rest());
     }
 
     /// Adds those words of `other` that belong to part `part` of `parts`.

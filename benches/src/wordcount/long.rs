@@ -39,6 +39,15 @@ impl LongCounts {
         text.extend_from_slice(word);
     }
 
+    /// Adds 1 to the count of each word, given by hash, start and end in `text`. Not inlined, so that the loop stays
+    /// one of its own.
+    #[inline(never)]
+    pub(super) fn add_each(&mut self, text: &[u8], words: &[(u64, usize, usize)]) {
+        for &(hash, start, end) in words {
+            self.add(hash, &text[start..end], 1);
+        }
+    }
+
     /// Calls `each` with every word, its hash and its count.
     pub(super) fn for_each(&self, mut each: impl FnMut(u64, &[u8], u64)) {
         for e in &self.table {

@@ -86,6 +86,14 @@ impl ShortCounts {
         }
     }
 
+    /// Adds 1 to the count of each key. Not inlined, so that the loop stays one of its own.
+    #[inline(never)]
+    pub(super) fn add_each(&mut self, keys: &[Key]) {
+        for key in keys {
+            self.add(*key, 1);
+        }
+    }
+
     #[cold]
     fn grow(&mut self) {
         let larger = vec![Slot::default(); 4 * self.slots.len()];
