@@ -101,7 +101,7 @@ fn segments(criterion: &mut Criterion) {
             let rows = u64::from(runs * PARTITIONS * BLOCK_ROWS);
             group.bench_function(BenchmarkId::new("read", codec_name), |bencher| {
                 bencher.iter(|| {
-                    assert_eq!(segment.as_ref().ok().and_then(|s| read(s).ok()), Some(rows))
+                    assert_eq!(segment.as_ref().ok().and_then(|s| read(s).ok()), Some(rows));
                 });
             });
         }

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use clap::{Parser, ValueEnum};
 use millstream_benches::error::{BenchError, finish};
 use millstream_examples::generate::{
-    Documents, Graph, Letters, Lines, Logs, Points, Records, VOCABULARY_LEN, Words, parse_size,
-    write_lines,
+    Documents, Graph, Letters, Lines, Logs, Points, Records, VOCABULARY_LEN, Words, write_lines,
 };
+use millstream_examples::options::parse_size;
 
 /// Users of a generated log.
 const USERS: u32 = 1_000_000;
@@ -19,7 +19,7 @@ const USERS: u32 = 1_000_000;
 struct Arguments {
     /// What to write.
     kind: Kind,
-    /// Bytes to write, to the end of the line: 100m, 1g.
+    /// Bytes to write, to the end of the line: 100m, 1g (powers of 1024).
     #[arg(long, value_parser = parse_size)]
     size: u64,
     /// The file to write.

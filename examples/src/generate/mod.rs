@@ -11,7 +11,6 @@ pub mod number;
 mod points;
 mod records;
 mod rng;
-mod size;
 mod words;
 
 use std::io::{self, Write};
@@ -22,7 +21,6 @@ pub use logs::Logs;
 pub use points::Points;
 pub use records::{RECORD_LEN, Records};
 pub use rng::Rng;
-pub use size::{SizeError, parse_size};
 pub use words::{Documents, Letters, VOCABULARY_LEN, Words};
 
 /// An endless, seeded stream of lines.
