@@ -1,1 +1,13 @@
-//! Placeholder.
+//! Macro benchmarks, the hand-written programs they are measured against, and the instruments of both.
+//!
+//! A *yardstick* is one job written out by hand, as well as we know how, for any input of its kind.
+//! It shares no code with the engine, so that it can say what the engine costs.
+
+pub mod error;
+pub mod input;
+pub mod join;
+pub mod pagerank;
+pub mod roofline;
+pub mod rss;
+pub mod threads;
+pub mod wordcount;

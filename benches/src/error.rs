@@ -1,0 +1,72 @@
+//! What can go wrong in a yardstick, and how its program says so.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use thiserror::Error;
+
+/// Why a benchmark program could not do its work.
+#[derive(Debug, Error)]
+pub enum BenchError {
+    /// A file could not be opened, sized, mapped or read.
+    #[error("cannot read {}: {source}; check that it exists and is a readable regular file", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system answered.
+        source: io::Error,
+    },
+    /// A file or directory could not be created or written.
+    #[error("cannot write {}: {source}; check the directory, its permissions and its free space", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system answered.
+        source: io::Error,
+    },
+    /// A line is not of the form that the program reads.
+    #[error("{}, byte {offset}: expected {expected}, found `{found}`", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Where the line starts in the file.
+        offset: usize,
+        /// The form wanted.
+        expected: &'static str,
+        /// The start of the line.
+        found: String,
+    },
+    /// An input has more distinct things than the program can number.
+    #[error("{what}: more than {limit}; split the input")]
+    TooMany {
+        /// What there is too much of.
+        what: &'static str,
+        /// How many there may be.
+        limit: u64,
+    },
+}
+
+impl BenchError {
+    /// For `map_err` on reads of `path`.
+    pub fn read(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::Read { path, source }
+    }
+
+    /// For `map_err` on writes of `path`.
+    pub fn write(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::Write { path, source }
+    }
+}
+
+/// Ends a program: prints its report to standard output, or its error to standard error.
+#[must_use]
+pub fn finish(report: Result<String, BenchError>) -> ExitCode {
+    let (printed, code) = match report {
+        Ok(text) => (io::stdout().write_all(text.as_bytes()), ExitCode::SUCCESS),
+        Err(error) => (writeln!(io::stderr(), "error: {error}"), ExitCode::FAILURE),
+    };
+    if printed.is_ok() { code } else { ExitCode::FAILURE }
+}
