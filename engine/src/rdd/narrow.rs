@@ -339,26 +339,38 @@ where
         let mut input = task.open_parent::<T>(node, 0, partition)?;
         let mut place = Place::new(node);
         let mut chunk = Vec::new().into_iter();
-        let mut items: Option<I::IntoIter> = None;
+        let mut long: Option<I::IntoIter> = None;
         Ok(from_fn(move || {
-            let mut out = Vec::with_capacity(CHUNK_ROWS);
+            let mut out = Vec::with_capacity(CHUNK_ROWS + ITEMS_SHORT);
             loop {
+                if let Some(items) = &mut long {
+                    out.extend(items.take(CHUNK_ROWS - out.len()));
+                    if out.len() == CHUNK_ROWS {
+                        return Ok(Some(out));
+                    }
+                    long = None;
+                }
                 let mut rows = place.rows();
-                loop {
-                    if let Some(open) = &mut items {
-                        for item in open {
-                            out.push(item);
-                            if out.len() == CHUNK_ROWS {
-                                return Ok(Some(out));
-                            }
+                for row in chunk.by_ref() {
+                    rows.step();
+                    let items = f(&state, row).into_iter();
+                    // Items that are known to be few are taken by internal iteration, which is
+                    // faster; the chunk may then be that much longer.
+                    match items.size_hint().1 {
+                        Some(most) if most <= ITEMS_SHORT => items.for_each(|item| out.push(item)),
+                        _ => {
+                            long = Some(items);
+                            break;
                         }
                     }
-                    let Some(row) = chunk.next() else { break };
-                    rows.step();
-                    items = Some(f(&state, row).into_iter());
+                    if out.len() >= CHUNK_ROWS {
+                        return Ok(Some(out));
+                    }
                 }
                 drop(rows);
-                items = None;
+                if long.is_some() {
+                    continue;
+                }
                 match input.next_chunk()? {
                     Some(next) => chunk = next.into_iter(),
                     None if out.is_empty() => return Ok(None),
@@ -368,6 +380,9 @@ where
         }))
     }
 }
+
+/// As many items of one row as may be added to a chunk at once.
+const ITEMS_SHORT: usize = CHUNK_ROWS / 4;
 
 struct MapPartitions<S, T, I, F>(Marker<(S, T, I, F)>);
 

@@ -11,7 +11,8 @@ use crate::executor::{
     Chunk, MapResult, MapWriter, Place, PlaceRows, ReduceReader, Task, TaskError,
 };
 use crate::operators::{
-    ByClone, ByHash, ByTake, Cell, CombineTable, Hashed, Runs, compact, hash_of, merge_combined,
+    BATCH, ByClone, ByHash, ByTake, Cell, CombineTable, Hashed, Runs, compact, hash_of,
+    merge_combined,
 };
 use crate::rdd::{
     BoxStream, CHUNK_ROWS, Data, Key, MapSide, Node, Operation, Portable, Rdd, from_fn, map_side,
@@ -147,19 +148,26 @@ fn write_combined<B: Combine, S: Cell<B::Combiner>>(
     writer.finish()
 }
 
-#[inline]
 fn add_chunk<B: Combine, S: Cell<B::Combiner>>(
     table: &mut CombineTable<B::Key, S>,
     state: &B::State,
     chunk: Vec<(B::Key, B::Value)>,
     at: &mut PlaceRows<'_>,
 ) {
-    for (key, value) in chunk {
-        at.step();
-        let hash = hash_of(&key);
-        match table.get_mut(hash, &key) {
-            Some(cell) => cell.update(|combiner| B::add(state, combiner, value)),
-            None => table.insert(hash, compact(key), S::new(B::create(state, value))),
+    let mut rows = chunk.into_iter();
+    let (mut hashes, mut ids) = ([0; BATCH], [0; BATCH]);
+    while rows.len() > 0 {
+        let batch = rows.len().min(BATCH);
+        for (hash, (key, _)) in hashes.iter_mut().zip(rows.as_slice()) {
+            *hash = hash_of(key);
+        }
+        table.candidates(&hashes[..batch], &mut ids);
+        for ((key, value), (&hash, &id)) in rows.by_ref().take(batch).zip(hashes.iter().zip(&ids)) {
+            at.step();
+            match table.resolve(id, hash, &key) {
+                Some(cell) => cell.update(|combiner| B::add(state, combiner, value)),
+                None => table.insert(hash, compact(key), S::new(B::create(state, value))),
+            }
         }
     }
 }
@@ -210,28 +218,8 @@ fn merge_outputs<B: Combine, S: Cell<B::Combiner>>(
     while let Some(chunk) = reader.next_chunk()? {
         let mut at = place.rows();
         match chunk {
-            Chunk::Owned(rows) => {
-                for (key, combiner) in rows {
-                    at.step();
-                    let hash = hash_of(&key);
-                    match combined.table.get_mut(hash, &key) {
-                        Some(cell) => cell.update(|old| B::merge(&combined.state, old, combiner)),
-                        None => combined.table.insert(hash, compact(key), S::new(combiner)),
-                    }
-                }
-            }
-            shared @ Chunk::Shared { .. } => {
-                for (key, combiner) in shared.rows() {
-                    at.step();
-                    let hash = hash_of(key);
-                    match combined.table.get_mut(hash, key) {
-                        Some(cell) => {
-                            cell.update(|old| B::merge(&combined.state, old, combiner.clone()));
-                        }
-                        None => combined.table.insert(hash, key.clone(), S::new(combiner.clone())),
-                    }
-                }
-            }
+            Chunk::Owned(rows) => combined.merge_owned(rows, &mut at),
+            shared @ Chunk::Shared { .. } => combined.merge_shared(shared.rows(), &mut at),
         }
         drop(at);
         combined.relieve()?;
@@ -289,6 +277,57 @@ impl<B: Combine, S: Cell<B::Combiner>> Combined<B, S> {
     fn new(task: &Task, state: Arc<B::State>) -> Self {
         let (table, runs) = (CombineTable::new(), Runs::new(task));
         Self { task: Task::clone(task), state, table, runs }
+    }
+
+    fn merge_owned(&mut self, rows: Vec<(B::Key, B::Combiner)>, at: &mut PlaceRows<'_>) {
+        let mut rows = rows.into_iter();
+        let (mut hashes, mut ids) = ([0; BATCH], [0; BATCH]);
+        while rows.len() > 0 {
+            let batch = self.look_up(rows.as_slice(), &mut hashes, &mut ids);
+            for ((key, combiner), (&hash, &id)) in
+                rows.by_ref().take(batch).zip(hashes.iter().zip(&ids))
+            {
+                at.step();
+                match self.table.resolve(id, hash, &key) {
+                    Some(cell) => cell.update(|old| B::merge(&self.state, old, combiner)),
+                    None => self.table.insert(hash, compact(key), S::new(combiner)),
+                }
+            }
+        }
+    }
+
+    /// As [`Self::merge_owned`], of rows that other readers may see too. Their keys are compact: they
+    /// come from a table.
+    fn merge_shared(&mut self, mut rows: &[(B::Key, B::Combiner)], at: &mut PlaceRows<'_>) {
+        let (mut hashes, mut ids) = ([0; BATCH], [0; BATCH]);
+        while !rows.is_empty() {
+            let batch = self.look_up(rows, &mut hashes, &mut ids);
+            let (now, rest) = rows.split_at(batch);
+            rows = rest;
+            for ((key, combiner), (&hash, &id)) in now.iter().zip(hashes.iter().zip(&ids)) {
+                at.step();
+                match self.table.resolve(id, hash, key) {
+                    Some(cell) => cell.update(|old| B::merge(&self.state, old, combiner.clone())),
+                    None => self.table.insert(hash, key.clone(), S::new(combiner.clone())),
+                }
+            }
+        }
+    }
+
+    /// Hashes the next batch of rows and finds their candidates; returns its size.
+    #[inline]
+    fn look_up(
+        &self,
+        rows: &[(B::Key, B::Combiner)],
+        hashes: &mut [u64; BATCH],
+        ids: &mut [u32; BATCH],
+    ) -> usize {
+        let batch = rows.len().min(BATCH);
+        for (hash, (key, _)) in hashes.iter_mut().zip(rows) {
+            *hash = hash_of(key);
+        }
+        self.table.candidates(&hashes[..batch], ids);
+        batch
     }
 
     /// Spills the table as a run if the budget says so; to be called once a chunk.
