@@ -3,6 +3,8 @@
 //! `MILLSTREAM_SIM_SCHEDULES` sets the number of schedules (10,000 unless set), and
 //! `MILLSTREAM_SIM_SEED` replays a single one.
 
+#![expect(clippy::expect_used, reason = "a test's helpers may fail the test")]
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
