@@ -115,6 +115,10 @@ impl Scheduler {
         match (self.stages[key].phase, blocked) {
             (Phase::Blocked, false) => self.become_ready(key),
             (Phase::Ready, true) => self.stages[key].phase = Phase::Blocked,
+            // An input may have been rolled back and completed while all tasks here were running.
+            (Phase::Ready, false) if self.stages[key].has_work() => {
+                self.match_generations(key);
+            }
             _ => {}
         }
         if self.stages.contains(key) {

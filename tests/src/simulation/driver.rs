@@ -12,18 +12,22 @@ use super::world::{Action, Order, Report, World};
 impl World {
     /// Hands an event to the scheduler and carries out what it commands.
     pub(super) fn feed(&mut self, (event, payload): Report) -> Result<(), String> {
+        if std::env::var_os("SIM_TRACE").is_some() {
+            eprintln!("{} {:?}", self.now, event);
+        }
         self.enter(&event, payload);
         let mut commands = Vec::new();
         self.scheduler.handle(Millis(self.now), event, &mut commands);
         let mut gangs: Vec<StageId> = Vec::new();
         for command in commands {
+            if std::env::var_os("SIM_TRACE").is_some() {
+                eprintln!("    -> {command:?}");
+            }
             self.fold(&command);
             self.carry_out(command, &mut gangs)?;
         }
         self.check_gangs(&gangs)?;
-        if self.books.any_open() {
-            self.last_open_at = self.now;
-        }
+        self.books.note_offers(self.now);
         Ok(())
     }
 

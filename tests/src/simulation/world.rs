@@ -140,7 +140,6 @@ pub struct World {
     /// What attempts published.
     pub(super) published: BTreeMap<TaskId, Rc<Vec<Row>>>,
     pub(super) shaky: bool,
-    pub(super) last_open_at: u64,
     /// All jobs are over: nothing new happens, and what is under way arrives.
     pub(super) quiet: bool,
     pub(super) figures: Figures,
@@ -171,7 +170,6 @@ impl World {
             payloads: BTreeMap::new(),
             published: BTreeMap::new(),
             shaky: rng.percent(50),
-            last_open_at: 0,
             quiet: false,
             figures: Figures::default(),
             planned,
