@@ -53,7 +53,7 @@ fn run_seeds(count: u64) -> Result<BTreeMap<&'static str, u64>, Violation> {
 #[test]
 fn schedules_keep_all_invariants() {
     if let Some(seed) = setting("MILLSTREAM_SIM_SEED") {
-        match simulation::run(seed, None) {
+        match simulation::replay(seed) {
             Ok(figures) => println!("seed {seed}: {figures:?}"),
             Err(violation) => panic!("{violation}"),
         }

@@ -44,6 +44,8 @@ mod planted;
 mod policy;
 mod speculation;
 mod state;
+#[cfg(test)]
+mod tests;
 mod timers;
 mod types;
 

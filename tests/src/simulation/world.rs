@@ -143,6 +143,8 @@ pub struct World {
     /// All jobs are over: nothing new happens, and what is under way arrives.
     pub(super) quiet: bool,
     pub(super) figures: Figures,
+    /// Whether events and commands are printed.
+    pub(super) traced: bool,
 }
 
 impl World {
@@ -172,6 +174,7 @@ impl World {
             shaky: rng.percent(50),
             quiet: false,
             figures: Figures::default(),
+            traced: false,
             planned,
             rng,
         };
@@ -204,6 +207,12 @@ impl World {
     pub(super) fn schedule(&mut self, at: u64, action: Action) {
         self.entries += 1;
         self.agenda.push(Reverse(Entry { at, order: self.entries, action }));
+    }
+
+    /// The same world, which prints all events and commands.
+    #[must_use]
+    pub fn traced(self) -> Self {
+        Self { traced: true, ..self }
     }
 
     /// Lets the world run until all jobs are over and all messages have arrived.
