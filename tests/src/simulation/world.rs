@@ -345,7 +345,7 @@ fn random_config(rng: &mut Prng) -> SchedulerConfig {
         policy,
         task_attempts_max: small(rng, 2, 6),
         task_losses_max: 16,
-        stage_attempts_max: small(rng, 4, 12),
+        stage_attempts_max: small(rng, 2, 12),
         executor_grace_ms: 8_000,
         heartbeat_timeout_ms: Some(2_500),
         locality_wait_ms: rng.range(0, 300),
