@@ -3,6 +3,8 @@
 //! `MILLSTREAM_SIM_SCHEDULES` sets the number of schedules (10,000 unless set), and
 //! `MILLSTREAM_SIM_SEED` replays a single one.
 
+#![expect(clippy::expect_used, reason = "a test's helpers may fail the test")]
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -51,7 +53,7 @@ fn run_seeds(count: u64) -> Result<BTreeMap<&'static str, u64>, Violation> {
 #[test]
 fn schedules_keep_all_invariants() {
     if let Some(seed) = setting("MILLSTREAM_SIM_SEED") {
-        match simulation::run(seed, None) {
+        match simulation::replay(seed) {
             Ok(figures) => println!("seed {seed}: {figures:?}"),
             Err(violation) => panic!("{violation}"),
         }

@@ -244,6 +244,8 @@ impl Scheduler {
             Some(executor) => stage.queue_away(row, executor, until),
             None => stage.queue(row),
         }
+        // Not only the slot that was freed may take it.
+        self.offer_all = true;
     }
 
     /// After a task of a gang has failed: stops the others and queues all again.

@@ -105,6 +105,7 @@ impl Scheduler {
         let failure = TaskFailure::ExecutorLost { executor: id, reason };
         touched.extend(self.lose_runs_of(key, &failure));
         self.executors.remove(key);
+        self.offer_all = true;
         touched.sort_unstable();
         touched.dedup();
         for stage in touched {

@@ -167,9 +167,9 @@ pub enum JobError {
         /// The last failure.
         cause: TaskFailure,
     },
-    /// There was no executor for the whole grace period.
+    /// There is no executor, and there was none that could run the stage for the whole grace period.
     #[error(
-        "no executor was available to {stage} ({name}) for {grace_ms} ms; start executors or raise the grace period"
+        "there is no executor, and for {grace_ms} ms there was none that could run {stage} ({name}); start executors or raise the grace period"
     )]
     NoExecutors {
         /// The stage that waited.

@@ -111,10 +111,14 @@ impl Scheduler {
 
     /// Blocks or unblocks a stage by the state of its inputs.
     pub(super) fn refresh(&mut self, key: StageKey) {
-        let blocked = self.stages[key].pending() > 0 && !self.missing_inputs(key).is_empty();
+        let blocked = self.stages[key].has_work() && !self.missing_inputs(key).is_empty();
         match (self.stages[key].phase, blocked) {
             (Phase::Blocked, false) => self.become_ready(key),
             (Phase::Ready, true) => self.stages[key].phase = Phase::Blocked,
+            // An input may have been rolled back and completed while all tasks here were running.
+            (Phase::Ready, false) if self.stages[key].has_work() => {
+                self.match_generations(key);
+            }
             _ => {}
         }
         if self.stages.contains(key) {
@@ -229,8 +233,7 @@ impl Scheduler {
     /// Puts a stage into its pool's queue, or takes it out.
     pub(super) fn update_queue(&mut self, key: StageKey) {
         let stage = &mut self.stages[key];
-        let wants =
-            stage.phase == Phase::Ready && (stage.pending() > 0 || !stage.copies.is_empty());
+        let wants = stage.phase == Phase::Ready && stage.has_work();
         match (wants, stage.queued) {
             (true, None) => {
                 let Some(job) = self.jobs.get(&stage.owner) else { return };

@@ -44,6 +44,8 @@ mod planted;
 mod policy;
 mod speculation;
 mod state;
+#[cfg(test)]
+mod tests;
 mod timers;
 mod types;
 
@@ -99,6 +101,9 @@ pub struct Scheduler {
     offer_all: bool,
     /// The executors on which resources were freed.
     freed: Vec<ExecutorKey>,
+    /// How often a stage was asked whether it has a use for a slot.
+    #[cfg(test)]
+    asked: u64,
 }
 
 /// Figures for tests and for the driver's metrics.
@@ -140,6 +145,8 @@ impl Scheduler {
             timers: Timers::default(),
             offer_all: false,
             freed: Vec::new(),
+            #[cfg(test)]
+            asked: 0,
         }
     }
 

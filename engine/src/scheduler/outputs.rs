@@ -117,6 +117,7 @@ impl Scheduler {
             self.restart_gang(key);
         } else if stage.tasks.is_missing(row) {
             stage.queue(row);
+            self.offer_all = true;
         }
     }
 

@@ -111,6 +111,10 @@ impl Scheduler {
     }
 
     fn wish(&mut self, key: StageKey, executor: ExecutorKey) -> Wish {
+        #[cfg(test)]
+        {
+            self.asked += 1;
+        }
         let stage = &self.stages[key];
         let waited = self.now.since(stage.waiting_since) >= self.config.gang_wait_ms;
         let starves = waited && stage.unplaceable_since.is_none() && stage.pending() > 0;

@@ -82,6 +82,8 @@ impl Scheduler {
         stage.speculation_armed = true;
         let at = next.unwrap_or(self.now + slow_ms).max(self.now + 1);
         self.timers.arm(at, Timer::Speculate(key, stage.serial));
+        // A copy reads inputs too: if some were lost since the first attempt, it has to wait.
+        self.refresh(key);
     }
 
     pub(super) fn on_speculation_due(&mut self, key: StageKey, serial: u64) {
@@ -111,10 +113,7 @@ impl Scheduler {
                 next = Some(next.map_or(slow_at, |at| at.min(slow_at)));
             }
         }
-        if stage.copies.len() > wanted_before {
-            self.offer_all = true;
-            self.update_queue(key);
-        }
+        self.offer_all |= stage.copies.len() > wanted_before;
         next
     }
 

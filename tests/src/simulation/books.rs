@@ -39,6 +39,9 @@ pub struct Books {
     failures: BTreeMap<(StageId, u32), u32>,
     losses: BTreeMap<(StageId, u32), u32>,
     input_failures: BTreeMap<StageId, u32>,
+    /// What executors that take tasks offered, from which time on.
+    offers: Vec<(u64, Vec<Capacity>)>,
+    offers_changed: bool,
 }
 
 const NOTHING: Capacity = Capacity { cpus: 0, memory_bytes: 0, disk_bytes: 0 };
@@ -51,6 +54,7 @@ impl Books {
             self.incarnations.insert(executor, incarnation);
             let account = Account { incarnation, capacity, used: NOTHING, draining: false };
             self.executors.insert(executor, account);
+            self.offers_changed = true;
         }
     }
 
@@ -60,6 +64,7 @@ impl Books {
             && account.incarnation == incarnation
         {
             account.draining = true;
+            self.offers_changed = true;
         }
     }
 
@@ -72,6 +77,7 @@ impl Books {
 
     fn forget(&mut self, executor: ExecutorId) {
         self.executors.remove(&executor);
+        self.offers_changed = true;
         let lost = self.launched.iter().filter(|(_, launched)| launched.executor == executor);
         let lost: Vec<TaskId> = lost.map(|(task, _)| *task).collect();
         for task in lost {
@@ -86,17 +92,29 @@ impl Books {
         self.executors.get(&executor).map(|account| account.incarnation)
     }
 
-    /// Whether there is any executor that takes tasks.
+    /// Whether there is no executor that takes tasks.
     #[must_use]
-    pub fn any_open(&self) -> bool {
-        self.executors.values().any(|account| !account.draining)
+    pub fn is_empty(&self) -> bool {
+        self.executors.values().all(|account| account.draining)
     }
 
-    /// How many tasks of a request fit on all executors that take tasks.
+    /// Notes what the executors offer from now on.
+    pub fn note_offers(&mut self, now: u64) {
+        if std::mem::take(&mut self.offers_changed) {
+            let open = self.executors.values().filter(|account| !account.draining);
+            self.offers.push((now, open.map(|account| account.capacity).collect()));
+        }
+    }
+
+    /// How many tasks of a request would have fitted at most, at any time after `since`.
     #[must_use]
-    pub fn fits(&self, request: &ResourceRequest) -> u32 {
-        let open = self.executors.values().filter(|account| !account.draining);
-        open.map(|account| account.capacity.fits(request)).fold(0, u32::saturating_add)
+    pub fn most_fitting(&self, request: &ResourceRequest, since: u64) -> u32 {
+        let ends = self.offers.iter().skip(1).map(|(from, _)| *from).chain([u64::MAX]);
+        let recent = self.offers.iter().zip(ends).filter(|(_, end)| *end > since);
+        let fits = recent.map(|((_, offers), _)| {
+            offers.iter().map(|offer| offer.fits(request)).fold(0, u32::saturating_add)
+        });
+        fits.max().unwrap_or(0)
     }
 
     /// A task is launched.

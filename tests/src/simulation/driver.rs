@@ -12,19 +12,27 @@ use super::world::{Action, Order, Report, World};
 impl World {
     /// Hands an event to the scheduler and carries out what it commands.
     pub(super) fn feed(&mut self, (event, payload): Report) -> Result<(), String> {
+        self.trace(|now| format!("{now} {event:?}"));
         self.enter(&event, payload);
         let mut commands = Vec::new();
         self.scheduler.handle(Millis(self.now), event, &mut commands);
         let mut gangs: Vec<StageId> = Vec::new();
         for command in commands {
+            self.trace(|_| format!("    -> {command:?}"));
             self.fold(&command);
             self.carry_out(command, &mut gangs)?;
         }
         self.check_gangs(&gangs)?;
-        if self.books.any_open() {
-            self.last_open_at = self.now;
-        }
+        self.books.note_offers(self.now);
         Ok(())
+    }
+
+    /// Prints a line of a replay.
+    #[expect(clippy::print_stdout, reason = "a replay is there to be read")]
+    fn trace(&self, line: impl FnOnce(u64) -> String) {
+        if self.traced {
+            println!("{}", line(self.now));
+        }
     }
 
     /// Enters an event into the books before the scheduler sees it.

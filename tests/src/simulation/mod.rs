@@ -37,3 +37,11 @@ pub use world::{Figures, Violation};
 pub fn run(seed: u64, planted: Option<PlantedBug>) -> Result<Figures, Violation> {
     world::World::new(seed, planted).run()
 }
+
+/// Runs the schedule of a seed again and prints its events and commands.
+///
+/// # Errors
+/// As [`run`].
+pub fn replay(seed: u64) -> Result<Figures, Violation> {
+    world::World::new(seed, None).traced().run()
+}

@@ -135,7 +135,11 @@ impl World {
             return Err(TaskFailure::Disk { retryable: true, message: "no space left".into() });
         }
         match self.rng.range(0, 600) {
-            0 => Err(TaskFailure::OutOfMemory { requested_bytes: 2, available_bytes: 1 }),
+            0 => Err(TaskFailure::OutOfMemory {
+                message: "refused".into(),
+                requested_bytes: 2,
+                available_bytes: 1,
+            }),
             1 => Err(TaskFailure::Cancelled),
             2 => Err(TaskFailure::Disk { retryable: false, message: "read-only".into() }),
             _ => Ok(()),

@@ -2,7 +2,7 @@
 //! nothing is left in the end.
 
 use millstream::scheduler::{Census, Disposition, FreeCause, JobError, TaskFailure};
-use millstream_planner::ids::JobId;
+use millstream_planner::ids::{JobId, StageId};
 use millstream_planner::stages::{Determinism, Stage, StageOutput};
 
 use super::rows::{self, Row};
@@ -88,16 +88,26 @@ fn is_justified(world: &World, job: &SimJob, error: &JobError) -> bool {
         JobError::StageAttempts { stage, .. } => {
             world.books.input_failures(*stage) >= world.config.stage_attempts_max
         }
-        JobError::NoExecutors { grace_ms, .. } => {
-            !world.books.any_open() && world.now >= world.last_open_at + grace_ms
+        JobError::NoExecutors { stage, .. } => {
+            world.books.is_empty() && was_stuck(world, job, *stage)
         }
-        JobError::Unsatisfiable { request, tasks, .. } => world.books.fits(request) < *tasks,
+        JobError::Unsatisfiable { stage, .. } => {
+            !world.books.is_empty() && was_stuck(world, job, *stage)
+        }
         JobError::Indeterminate { .. } => {
             any(&|stage| stage.determinism == Determinism::Indeterminate)
         }
         JobError::Cancelled { .. } => job.plan.cancel_at.is_some_and(|at| at <= world.now),
         JobError::Malformed { .. } => false,
     }
+}
+
+/// Whether at no time of the grace period the executors could have run a stage.
+fn was_stuck(world: &World, job: &SimJob, id: StageId) -> bool {
+    let Some(stage) = job.plan.spec.graph.stage(id) else { return false };
+    let tasks = if stage.gang { stage.partitions } else { 1 };
+    let since = world.now.saturating_sub(world.config.executor_grace_ms);
+    world.books.most_fitting(&stage.request, since) < tasks
 }
 
 impl World {

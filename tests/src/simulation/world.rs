@@ -140,10 +140,11 @@ pub struct World {
     /// What attempts published.
     pub(super) published: BTreeMap<TaskId, Rc<Vec<Row>>>,
     pub(super) shaky: bool,
-    pub(super) last_open_at: u64,
     /// All jobs are over: nothing new happens, and what is under way arrives.
     pub(super) quiet: bool,
     pub(super) figures: Figures,
+    /// Whether events and commands are printed.
+    pub(super) traced: bool,
 }
 
 impl World {
@@ -171,9 +172,9 @@ impl World {
             payloads: BTreeMap::new(),
             published: BTreeMap::new(),
             shaky: rng.percent(50),
-            last_open_at: 0,
             quiet: false,
             figures: Figures::default(),
+            traced: false,
             planned,
             rng,
         };
@@ -206,6 +207,12 @@ impl World {
     pub(super) fn schedule(&mut self, at: u64, action: Action) {
         self.entries += 1;
         self.agenda.push(Reverse(Entry { at, order: self.entries, action }));
+    }
+
+    /// The same world, which prints all events and commands.
+    #[must_use]
+    pub fn traced(self) -> Self {
+        Self { traced: true, ..self }
     }
 
     /// Lets the world run until all jobs are over and all messages have arrived.
@@ -338,7 +345,7 @@ fn random_config(rng: &mut Prng) -> SchedulerConfig {
         policy,
         task_attempts_max: small(rng, 2, 6),
         task_losses_max: 16,
-        stage_attempts_max: small(rng, 4, 12),
+        stage_attempts_max: small(rng, 2, 12),
         executor_grace_ms: 8_000,
         heartbeat_timeout_ms: Some(2_500),
         locality_wait_ms: rng.range(0, 300),

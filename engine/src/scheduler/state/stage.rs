@@ -197,6 +197,11 @@ impl StageState {
         self.tasks.pending.len() + self.tasks.pending_local.len() + retries
     }
 
+    /// Whether anything waits to be launched.
+    pub(in crate::scheduler) fn has_work(&self) -> bool {
+        self.pending() > 0 || !self.copies.is_empty()
+    }
+
     /// The row of a partition.
     pub(in crate::scheduler) fn row(&self, partition: u32) -> Option<u32> {
         let row = partition.checked_sub(self.base)?;

@@ -1,0 +1,287 @@
+//! Unit tests of single rules. Schedules of faults are the simulation's, in the tests crate.
+
+use std::sync::Arc;
+
+use millstream_planner::ids::{JobId, ShuffleId, StageId};
+use millstream_planner::stages::{
+    Determinism, Locality, Need, ResourceRequest, Stage, StageGraph, StageInput, StageOutput,
+};
+
+use super::*;
+
+const ONE: Incarnation = Incarnation(1);
+
+fn stage(id: u64, partitions: u32, reads: &[u64], output: StageOutput) -> Stage {
+    let input = |&id: &u64| StageInput { shuffle: ShuffleId(id), need: Need::Always };
+    Stage {
+        id: StageId(id),
+        name: format!("stage {id}"),
+        partitions,
+        inputs: reads.iter().map(input).collect(),
+        output,
+        request: ResourceRequest::default(),
+        locality: Locality::Any,
+        determinism: Determinism::Deterministic,
+        gang: false,
+    }
+}
+
+fn shuffle(id: u64) -> StageOutput {
+    StageOutput::Shuffle { shuffle: ShuffleId(id), partitions: 2 }
+}
+
+/// A scheduler with executors, and the tasks it has launched.
+struct Rig {
+    scheduler: Scheduler,
+    now: Millis,
+    running: Vec<(ExecutorId, TaskId)>,
+    last: Vec<Command>,
+}
+
+impl Rig {
+    fn new(config: SchedulerConfig, slots: &[u32]) -> Self {
+        let scheduler = Scheduler::new(config);
+        let mut rig = Self { scheduler, now: Millis(0), running: Vec::new(), last: Vec::new() };
+        for (id, &cpus) in (0..).zip(slots) {
+            rig.join(id, cpus);
+        }
+        rig
+    }
+
+    fn join(&mut self, id: u64, cpus: u32) {
+        self.feed(Event::ExecutorJoined {
+            executor: ExecutorId(id),
+            incarnation: ONE,
+            host: format!("host{id}").into(),
+            capacity: Capacity { cpus, memory_bytes: 100, disk_bytes: 100 },
+        });
+    }
+
+    fn feed(&mut self, event: Event) {
+        let mut commands = Vec::new();
+        self.scheduler.handle(self.now, event, &mut commands);
+        for command in &commands {
+            match command {
+                Command::Launch { executor, task, .. } => self.running.push((*executor, *task)),
+                Command::Cancel { task, .. } => self.running.retain(|(_, t)| t != task),
+                _ => {}
+            }
+        }
+        self.last = commands;
+    }
+
+    fn submit(&mut self, job: u64, stages: Vec<Stage>) {
+        self.feed(Event::JobSubmitted(JobSpec::new(JobId(job), Arc::new(StageGraph { stages }))));
+    }
+
+    fn finish(&mut self, place: usize, output: TaskOutput) {
+        let (executor, task) = self.running.remove(place);
+        self.feed(Event::TaskFinished { task, executor, incarnation: ONE, output });
+    }
+
+    fn fail(&mut self, place: usize, failure: TaskFailure) {
+        let (executor, task) = self.running.remove(place);
+        self.feed(Event::TaskFailed { task, executor, incarnation: ONE, failure });
+    }
+
+    fn has(&self, is: impl Fn(&Command) -> bool) -> bool {
+        self.last.iter().any(is)
+    }
+}
+
+const MAP: TaskOutput = TaskOutput::Map { bytes: 1, rows: 1 };
+
+fn panicked() -> TaskFailure {
+    TaskFailure::User { message: "boom".into(), record: Some(3) }
+}
+
+#[test]
+fn a_job_runs_its_stages_in_order_and_a_second_one_skips_what_is_there() {
+    let mut rig = Rig::new(SchedulerConfig::default(), &[2]);
+    rig.submit(1, vec![stage(1, 2, &[], shuffle(1)), stage(2, 1, &[1], StageOutput::Result)]);
+    assert_eq!(rig.running.len(), 2);
+    rig.finish(0, MAP);
+    rig.finish(0, MAP);
+    assert_eq!(rig.running[0].1.stage, StageId(2));
+    rig.finish(0, TaskOutput::Result);
+    assert_eq!(rig.last.last(), Some(&Command::JobFinished { job: JobId(1) }));
+
+    rig.submit(2, vec![stage(1, 2, &[], shuffle(1)), stage(3, 1, &[1], StageOutput::Result)]);
+    assert_eq!(rig.running.len(), 1);
+    assert!(rig.has(|c| matches!(c, Command::StageSkipped { stage: StageId(1), .. })));
+}
+
+#[test]
+fn a_fetch_failure_recomputes_the_one_map_output_that_is_missing() {
+    let mut rig = Rig::new(SchedulerConfig::default(), &[1, 1]);
+    rig.submit(1, vec![stage(1, 2, &[], shuffle(1)), stage(2, 1, &[1], StageOutput::Result)]);
+    rig.finish(0, MAP);
+    rig.finish(0, MAP);
+    let failure = TaskFailure::FetchFailed {
+        shuffle: ShuffleId(1),
+        map: 1,
+        attempt: 0,
+        executor: ExecutorId(1),
+    };
+    rig.fail(0, failure);
+    assert_eq!(rig.running.len(), 1);
+    let task = rig.running[0].1;
+    assert_eq!((task.stage, task.partition, task.attempt), (StageId(1), 1, 1));
+    rig.finish(0, MAP);
+    assert_eq!(rig.running[0].1.stage_attempt, StageAttempt(1));
+}
+
+#[test]
+fn user_errors_fail_the_job_after_the_configured_attempts_with_their_cause() {
+    let config = SchedulerConfig { task_attempts_max: 2, ..SchedulerConfig::default() };
+    let mut rig = Rig::new(config, &[1]);
+    rig.submit(1, vec![stage(1, 1, &[], StageOutput::Result)]);
+    rig.fail(0, panicked());
+    assert_eq!(rig.running[0].1.attempt, 1);
+    rig.fail(0, panicked());
+    let error = JobError::Task {
+        stage: StageId(1),
+        name: "stage 1".into(),
+        partition: 0,
+        attempts: 2,
+        cause: panicked(),
+    };
+    assert_eq!(rig.last, [Command::JobFailed { job: JobId(1), error }]);
+    assert_eq!(rig.scheduler.census(), Census::default());
+}
+
+#[test]
+fn losing_executors_does_not_count_as_failing_but_is_bounded() {
+    let config =
+        SchedulerConfig { task_attempts_max: 1, task_losses_max: 3, ..SchedulerConfig::default() };
+    let mut rig = Rig::new(config, &[1]);
+    rig.submit(1, vec![stage(1, 1, &[], StageOutput::Result)]);
+    for round in 1..=4 {
+        assert_eq!(rig.running.pop().map(|(_, task)| task.attempt), Some(round - 1));
+        let executor = ExecutorId(u64::from(round) - 1);
+        rig.feed(Event::ExecutorLost { executor, incarnation: ONE, reason: LossReason::Exited });
+        rig.join(u64::from(round), 1);
+    }
+    assert!(rig.running.is_empty());
+}
+
+#[test]
+fn a_job_without_executors_fails_after_the_grace_period() {
+    let mut rig = Rig::new(SchedulerConfig::default(), &[]);
+    rig.submit(1, vec![stage(1, 1, &[], StageOutput::Result)]);
+    let deadline = rig.scheduler.next_deadline().unwrap();
+    assert_eq!(deadline, Millis(60_000));
+    rig.now = deadline;
+    rig.feed(Event::Tick);
+    assert!(matches!(
+        rig.last.as_slice(),
+        [Command::JobFailed { error: JobError::NoExecutors { grace_ms: 60_000, .. }, .. }]
+    ));
+}
+
+#[test]
+fn one_attempt_a_partition_may_commit() {
+    let config = SchedulerConfig {
+        speculation: SpeculationConfig {
+            quantile: 0.5,
+            samples_min: 1,
+            run_ms_min: 10,
+            ..SpeculationConfig::default()
+        },
+        ..SchedulerConfig::default()
+    };
+    let mut rig = Rig::new(config, &[1, 1]);
+    rig.submit(1, vec![stage(1, 2, &[], StageOutput::Commit)]);
+    let ask = |rig: &mut Rig, place: usize| {
+        let (executor, task) = rig.running[place];
+        rig.feed(Event::CommitRequested { task, executor, incarnation: ONE });
+    };
+    ask(&mut rig, 0);
+    assert!(rig.has(|c| matches!(c, Command::GrantCommit { .. })));
+    rig.finish(0, TaskOutput::Committed);
+    rig.now = rig.scheduler.next_deadline().unwrap();
+    rig.feed(Event::Tick);
+    assert!(rig.has(|c| matches!(c, Command::Launch { speculative: true, .. })));
+    ask(&mut rig, 1);
+    assert!(rig.has(|c| matches!(c, Command::GrantCommit { .. })));
+    ask(&mut rig, 0);
+    assert!(rig.has(|c| matches!(c, Command::DenyCommit { .. })));
+    rig.finish(1, TaskOutput::Committed);
+    assert!(rig.has(|c| matches!(c, Command::JobFinished { .. })));
+}
+
+#[test]
+fn tasks_wait_a_little_for_a_preferred_host() {
+    let mut rig = Rig::new(SchedulerConfig::default(), &[1, 1]);
+    let mut near = stage(1, 2, &[], StageOutput::Result);
+    near.locality = Locality::Hosts(vec![vec!["host1".into()], vec!["host1".into()]]);
+    rig.submit(1, vec![near]);
+    assert_eq!(rig.running.len(), 1);
+    assert_eq!(rig.running[0].0, ExecutorId(1));
+    rig.now = rig.scheduler.next_deadline().unwrap();
+    assert_eq!(rig.now, Millis(300));
+    rig.feed(Event::Tick);
+    assert_eq!(rig.running[1].0, ExecutorId(0));
+}
+
+#[test]
+fn a_gang_is_launched_as_a_whole_or_not_at_all() {
+    let mut rig = Rig::new(SchedulerConfig::default(), &[2]);
+    let mut gang = stage(1, 3, &[], StageOutput::Result);
+    gang.gang = true;
+    rig.submit(1, vec![gang]);
+    assert!(rig.running.is_empty());
+    rig.join(1, 1);
+    assert_eq!(rig.running.len(), 3);
+    rig.finish(0, TaskOutput::Result);
+    rig.fail(0, panicked());
+    assert_eq!(rig.running.len(), 3, "all start over");
+    assert!(rig.has(|c| matches!(c, Command::Discard { .. })));
+}
+
+#[test]
+fn an_evicted_copy_runs_the_stage_below_only_when_a_task_misses_it() {
+    let mut rig = Rig::new(SchedulerConfig::default(), &[2]);
+    let mut reader = stage(2, 1, &[1], StageOutput::Result);
+    reader.inputs[0].need = Need::IfEvicted;
+    rig.submit(1, vec![stage(1, 1, &[], shuffle(1)), reader]);
+    assert_eq!(rig.running[0].1.stage, StageId(2));
+    rig.fail(0, TaskFailure::InputMissing { shuffle: ShuffleId(1) });
+    assert_eq!(rig.running[0].1.stage, StageId(1));
+    rig.finish(0, MAP);
+    assert_eq!(rig.running[0].1.stage, StageId(2));
+}
+
+#[test]
+fn fair_pools_share_by_weight() {
+    let policy = PolicyKind::Fair { weights: vec![("etl".into(), 3)] };
+    let mut rig = Rig::new(SchedulerConfig { policy, ..SchedulerConfig::default() }, &[]);
+    for (job, pool) in [(1, "adhoc"), (2, "etl")] {
+        let stages = vec![stage(job, 100, &[], StageOutput::Result)];
+        let mut spec = JobSpec::new(JobId(job), Arc::new(StageGraph { stages }));
+        spec.pool = pool.into();
+        rig.feed(Event::JobSubmitted(spec));
+    }
+    rig.join(1, 16);
+    let etl = rig.running.iter().filter(|(_, task)| task.job == JobId(2)).count();
+    assert_eq!((etl, rig.running.len()), (12, 16));
+}
+
+#[test]
+fn a_large_stage_takes_a_constant_number_of_operations_a_task() {
+    let mut rig = Rig::new(SchedulerConfig::default(), &[16, 16]);
+    rig.submit(1, vec![stage(1, 100_000, &[], StageOutput::Result)]);
+    let (mut calls, mut commands) = (0, 0);
+    while !rig.running.is_empty() {
+        let last = rig.running.len() - 1;
+        rig.finish(last, TaskOutput::Result);
+        calls += 1;
+        commands += rig.last.len();
+    }
+    assert_eq!(calls, 100_000);
+    // A freed slot is offered once to be taken and once to find that the executor is full.
+    let asked = rig.scheduler.asked;
+    assert!((100_000..=200_002).contains(&asked), "asked {asked} times for 100,000 tasks");
+    // An acceptance each, a launch each but for the first 32, and the ends of stage and job.
+    assert_eq!(commands, 100_000 + 100_000 - 32 + 2);
+}
