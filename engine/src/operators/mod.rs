@@ -15,4 +15,4 @@ pub(crate) use group::{HashGroups, merge_combined, split_by_key};
 pub(crate) use order::{ByHash, ByKey, Hashed};
 pub(crate) use runs::Runs;
 pub(crate) use sorter::Sorter;
-pub(crate) use table::{BATCH, CombineTable, compact, hash_of};
+pub(crate) use table::{CombineTable, Found, Side, compact, hash_of};

@@ -1,11 +1,10 @@
-//! The hash table behind combining by key: insertion-ordered, with dense ids.
+//! The hash table behind combining by key.
 //!
-//! The slots hold an id and 32 bits of the hash, so that growing them never touches the entries, and a
-//! lookup touches an entry only when it is almost surely the right one. Entries lie in pages that are
-//! never moved: growth copies nothing and its peak is one page.
+//! A table is larger than the caches as a rule, so that a lookup is a cache miss. Entries lie in the
+//! slots themselves, which makes it one, and keys are looked up a batch at a time before anything is
+//! changed, which lets the misses of a batch overlap.
 //!
-//! A table is larger than the caches as a rule, so that a lookup is two misses. Looking a batch of keys
-//! up in two passes, slots first and entries then, lets the misses of a batch overlap.
+//! The order of the entries means nothing; whoever needs one sorts them.
 
 use std::any::Any;
 
@@ -14,41 +13,53 @@ use millstream_shuffle::partition::partition_hash;
 use crate::rdd::{Data, Key};
 use crate::text::Text;
 
-const PAGE_BITS: u32 = 10;
-const PAGE: usize = 1 << PAGE_BITS;
 const SLOTS_MIN: usize = 16;
 
-/// As many keys as are looked up together: enough misses to keep the memory busy, few enough ids to
-/// stay in the first cache.
-pub(crate) const BATCH: usize = 64;
+/// As many keys as are looked up together: enough misses to keep the memory busy, few enough slots to
+/// stay in the first cache between the passes.
+const BATCH: usize = 64;
 
-struct Entry<K, S> {
-    key: K,
-    value: S,
-}
-
+/// Where a table is used. Entries leave a table in the order of its slots; a second table that placed
+/// them by the same function would be filled from one end to the other, and probe ever longer.
 #[derive(Clone, Copy)]
-struct Slot {
-    /// The low half of the partition hash: the high half has chosen the partition and says little.
-    tag: u32,
-    id: u32,
+pub(crate) enum Side {
+    Map,
+    Reduce,
 }
 
-/// The id of an empty slot, and of a key that is not there.
-const NONE: u32 = u32::MAX;
-const EMPTY: Slot = Slot { tag: 0, id: NONE };
-
-/// Values by key, in the order in which the keys came.
+/// Values by key.
 pub(crate) struct CombineTable<K, S> {
-    /// A power of two of slots, at most half of them taken; probed linearly.
-    slots: Vec<Slot>,
-    pages: Vec<Vec<Entry<K, S>>>,
+    /// A power of two of slots, at most three quarters of them taken; probed linearly.
+    slots: Vec<Option<(K, S)>>,
     len: usize,
+    /// Odd; spreads hashes over the slots.
+    spread: u64,
+}
+
+/// What a lookup of many keys has found, row by row; kept from one lookup to the next for its memory.
+#[derive(Default)]
+pub(crate) struct Found {
+    rows: Vec<(u64, u32)>,
+}
+
+/// The slot of a key that was not there.
+const NONE: u32 = u32::MAX;
+
+impl Found {
+    /// By row, the hash of its key and the slot of its entry.
+    #[inline]
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.rows.iter().copied()
+    }
 }
 
 impl<K: Key, S> CombineTable<K, S> {
-    pub(crate) fn new() -> Self {
-        Self { slots: vec![EMPTY; SLOTS_MIN], pages: Vec::new(), len: 0 }
+    pub(crate) fn new(side: Side) -> Self {
+        let spread = match side {
+            Side::Map => 0x9e37_79b9_7f4a_7c15,
+            Side::Reduce => 0xd6e8_feb8_6659_fd93,
+        };
+        Self { slots: empty(SLOTS_MIN), len: 0, spread }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -57,119 +68,111 @@ impl<K: Key, S> CombineTable<K, S> {
 
     /// The table's own bytes, without what keys and values own on the heap.
     pub(crate) fn bytes(&self) -> usize {
-        self.pages.len() * PAGE * size_of::<Entry<K, S>>() + size_of_val(self.slots.as_slice())
+        size_of_val(self.slots.as_slice())
     }
 
-    /// Bytes that the next chunk of insertions may allocate on top of [`Self::bytes`]: new slots, if
-    /// they are nearly half taken.
-    pub(crate) fn growth(&self) -> usize {
-        match (self.len + PAGE) * 2 > self.slots.len() {
-            true => 2 * size_of_val(self.slots.as_slice()),
-            false => 0,
+    /// Bytes that `rows` more keys may make the table allocate on top of [`Self::bytes`].
+    pub(crate) fn growth(&self, rows: usize) -> usize {
+        match fits(self.len + rows, self.slots.len()) {
+            true => 0,
+            false => 2 * self.bytes(),
         }
     }
 
-    /// First pass of a batch: the ids of the entries that have these hashes, as far as the slots tell.
-    #[inline]
-    pub(crate) fn candidates(&self, hashes: &[u64], ids: &mut [u32]) {
-        for (hash, id) in hashes.iter().zip(ids) {
-            *id = self.candidate(*hash);
+    /// Looks up all rows by their keys, and makes room for as many new ones: until the next lookup no
+    /// entry moves.
+    pub(crate) fn find<V>(&mut self, rows: &[(K, V)], found: &mut Found) {
+        while !fits(self.len + rows.len(), self.slots.len()) {
+            self.grow();
+        }
+        found.rows.clear();
+        for batch in rows.chunks(BATCH) {
+            let start = found.rows.len();
+            found.rows.extend(batch.iter().map(|(key, _)| (hash_of(key), NONE)));
+            let found = &mut found.rows[start..];
+            // So short a loop that the processor has a dozen of its misses under way at once; what it
+            // computes is of no interest.
+            let taken = found.iter().filter(|(hash, _)| self.slots[self.home(*hash)].is_some());
+            std::hint::black_box(taken.count());
+            for ((key, _), (hash, slot)) in batch.iter().zip(found) {
+                *slot = self.slot(*hash, key);
+            }
         }
     }
 
-    #[inline]
-    fn candidate(&self, hash: u64) -> u32 {
-        let tag = hash as u32;
+    #[inline(always)]
+    fn slot(&self, hash: u64, key: &K) -> u32 {
         let mask = self.slots.len() - 1;
-        let mut at = tag as usize & mask;
+        let mut at = self.home(hash);
         loop {
-            let slot = self.slots[at];
-            if slot.tag == tag || slot.id == NONE {
-                return slot.id;
+            match &self.slots[at] {
+                Some((known, _)) if known == key => return at as u32,
+                Some(_) => at = (at + 1) & mask,
+                None => return NONE,
             }
-            at = (at + 1) & mask;
         }
     }
 
-    /// Second pass of a batch: the value of `key`, whose candidate was `id`.
     #[inline]
-    pub(crate) fn resolve(&mut self, id: u32, hash: u64, key: &K) -> Option<&mut S> {
-        if id != NONE && self.entry(id).key == *key {
-            return Some(&mut self.entry_mut(id).value);
-        }
-        // Either the key has come in since the first pass, or another has the same half of the hash.
-        self.get_mut(hash, key)
+    fn home(&self, hash: u64) -> usize {
+        // The product's high bits depend on all bits of the hash.
+        (hash.wrapping_mul(self.spread) >> 32) as usize & (self.slots.len() - 1)
     }
 
-    /// The value of a key; `hash` is the key's partition hash.
-    pub(crate) fn get_mut(&mut self, hash: u64, key: &K) -> Option<&mut S> {
-        let tag = hash as u32;
-        let mask = self.slots.len() - 1;
-        let mut at = tag as usize & mask;
-        loop {
-            let slot = self.slots[at];
-            if slot.id == NONE {
-                return None;
-            }
-            if slot.tag == tag && self.entry(slot.id).key == *key {
-                return Some(&mut self.entry_mut(slot.id).value);
-            }
-            at = (at + 1) & mask;
-        }
+    /// The value of a key: at `slot`, where [`Self::find`] has found it, or wherever it has come to be
+    /// since, with an earlier row of the same lookup.
+    #[inline(always)]
+    pub(crate) fn get_mut(&mut self, slot: u32, hash: u64, key: &K) -> Option<&mut S> {
+        let slot = match slot {
+            NONE => self.slot_again(hash, key),
+            slot => slot,
+        };
+        self.slots.get_mut(slot as usize)?.as_mut().map(|(_, value)| value)
+    }
+
+    #[inline(never)]
+    fn slot_again(&self, hash: u64, key: &K) -> u32 {
+        self.slot(hash, key)
     }
 
     /// Adds a key that is not there yet.
     pub(crate) fn insert(&mut self, hash: u64, key: K, value: S) {
-        if (self.len + 1) * 2 > self.slots.len() {
+        if !fits(self.len + 1, self.slots.len()) {
             self.grow();
         }
-        place(&mut self.slots, Slot { tag: hash as u32, id: self.len as u32 });
-        match self.pages.last_mut() {
-            Some(page) if page.len() < PAGE => page.push(Entry { key, value }),
-            _ => {
-                // The first page grows as it fills, so that small tables stay small.
-                let room = if self.pages.is_empty() { SLOTS_MIN } else { PAGE };
-                let mut page = Vec::with_capacity(room);
-                page.push(Entry { key, value });
-                self.pages.push(page);
-            }
-        }
+        self.place(hash, key, value);
         self.len += 1;
+    }
+
+    fn place(&mut self, hash: u64, key: K, value: S) {
+        let mask = self.slots.len() - 1;
+        let mut at = self.home(hash);
+        while self.slots[at & mask].is_some() {
+            at += 1;
+        }
+        self.slots[at & mask] = Some((key, value));
     }
 
     #[cold]
     fn grow(&mut self) {
-        let mut slots = vec![EMPTY; self.slots.len() * 2];
-        for slot in self.slots.iter().filter(|slot| slot.id != NONE) {
-            place(&mut slots, *slot);
+        let larger = empty(self.slots.len() * 2);
+        for (key, value) in std::mem::replace(&mut self.slots, larger).into_iter().flatten() {
+            self.place(hash_of(&key), key, value);
         }
-        self.slots = slots;
     }
 
-    #[inline]
-    fn entry(&self, id: u32) -> &Entry<K, S> {
-        &self.pages[(id >> PAGE_BITS) as usize][id as usize & (PAGE - 1)]
-    }
-
-    #[inline]
-    fn entry_mut(&mut self, id: u32) -> &mut Entry<K, S> {
-        &mut self.pages[(id >> PAGE_BITS) as usize][id as usize & (PAGE - 1)]
-    }
-
-    /// All entries with their hashes, in insertion order, freeing pages as they are passed.
+    /// All entries with their hashes.
     pub(crate) fn into_entries(self) -> impl Iterator<Item = (u64, K, S)> {
-        drop(self.slots);
-        self.pages.into_iter().flatten().map(|Entry { key, value }| (hash_of(&key), key, value))
+        self.slots.into_iter().flatten().map(|(key, value)| (hash_of(&key), key, value))
     }
 }
 
-fn place(slots: &mut [Slot], slot: Slot) {
-    let mask = slots.len() - 1;
-    let mut at = slot.tag as usize & mask;
-    while slots[at].id != NONE {
-        at = (at + 1) & mask;
-    }
-    slots[at] = slot;
+fn empty<T>(len: usize) -> Vec<Option<T>> {
+    std::iter::repeat_with(|| None).take(len).collect()
+}
+
+fn fits(len: usize, slots: usize) -> bool {
+    len * 4 <= slots * 3
 }
 
 /// A value that does not keep a large input buffer alive, for few values of many buffers: keys in a
@@ -201,44 +204,58 @@ pub(crate) fn hash_of<K: Key>(key: &K) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
 
     #[test]
-    fn counts_like_a_map_and_keeps_the_order() {
-        let mut table = CombineTable::new();
-        for n in 0..100_000u64 {
-            let key = n * n % 5_003;
-            let hash = hash_of(&key);
-            match table.get_mut(hash, &key) {
-                Some(count) => *count += 1,
-                None => table.insert(hash, key, 1u64),
+    fn counts_like_a_map() {
+        let rows: Vec<(u64, u64)> = (0..100_000).map(|n| (n * n % 5_003, n)).collect();
+        let mut table = CombineTable::new(Side::Map);
+        let mut expected: HashMap<u64, u64> = HashMap::new();
+        let mut found = Found::default();
+        for chunk in rows.chunks(1000) {
+            table.find(chunk, &mut found);
+            for ((key, n), (hash, slot)) in chunk.iter().zip(found.rows()) {
+                *expected.entry(*key).or_default() += n;
+                match table.get_mut(slot, hash, key) {
+                    Some(sum) => *sum += n,
+                    None => table.insert(hash, *key, *n),
+                }
             }
         }
-        let mut seen = std::collections::HashMap::new();
-        let mut order = Vec::new();
-        for n in 0..100_000u64 {
-            let key = n * n % 5_003;
-            *seen.entry(key).or_insert_with(|| {
-                order.push(key);
-                0
-            }) += 1;
-        }
-        assert_eq!(table.len(), order.len());
-        let got: Vec<(u64, u64)> = table.into_entries().map(|(_, k, v)| (k, v)).collect();
-        let expected: Vec<(u64, u64)> = order.iter().map(|key| (*key, seen[key])).collect();
+        assert_eq!(table.len(), expected.len());
+        let got: HashMap<u64, u64> = table.into_entries().map(|(_, k, v)| (k, v)).collect();
         assert_eq!(got, expected);
     }
 
     #[test]
     fn keys_with_equal_hashes_stay_apart() {
-        let mut table = CombineTable::new();
+        let mut table = CombineTable::new(Side::Reduce);
         table.insert(7, 1u64, "one");
         table.insert(7, 2u64, "two");
-        let mut ids = [0; 2];
-        table.candidates(&[7, 8], &mut ids);
-        assert_eq!(table.resolve(ids[0], 7, &2), Some(&mut "two"));
-        assert_eq!(table.resolve(ids[0], 7, &3), None);
-        assert_eq!(table.resolve(ids[1], 8, &1), None);
+        assert_eq!(table.get_mut(NONE, 7, &1), Some(&mut "one"));
+        assert_eq!(table.get_mut(NONE, 7, &2), Some(&mut "two"));
+        assert_eq!(table.get_mut(NONE, 7, &3), None);
+    }
+
+    #[test]
+    fn entries_of_one_table_fill_another_evenly() {
+        let mut map = CombineTable::new(Side::Map);
+        for key in 0..200_000u64 {
+            map.insert(hash_of(&key), key, ());
+        }
+        let mut reduce = CombineTable::new(Side::Reduce);
+        for (hash, key, ()) in map.into_entries() {
+            reduce.insert(hash, key, ());
+        }
+        // The longest run of taken slots would be a large part of all if they came in order.
+        let taken = reduce.slots.iter().map(Option::is_some);
+        let (longest, _) = taken.fold((0, 0), |(longest, run), taken| match taken {
+            true => (longest.max(run + 1), run + 1),
+            false => (longest, 0),
+        });
+        assert!(longest < 500, "{longest}");
     }
 
     #[test]

@@ -68,9 +68,16 @@ impl Inline {
 
     #[inline]
     fn word(&self) -> u128 {
-        let mut padded = [0; 16];
-        padded[..INLINE_BYTES_MAX].copy_from_slice(&self.bytes);
-        u128::from_le_bytes(padded)
+        let [low, high] = self.halves();
+        u128::from(low) | u128::from(high) << 64
+    }
+
+    /// The bytes as two little-endian words, by two loads that overlap: a copy into a padded array
+    /// would be a call and a stalled load.
+    #[inline(always)]
+    fn halves(&self) -> [u64; 2] {
+        let load = |chunk: Option<&[u8; 8]>| chunk.map_or(0, |chunk| u64::from_le_bytes(*chunk));
+        [load(self.bytes.first_chunk()), load(self.bytes.last_chunk()) >> 16]
     }
 
     #[inline]
@@ -98,10 +105,10 @@ impl Inline {
     }
 
     /// The bytes and the length as two words, for hashing.
-    #[inline]
+    #[inline(always)]
     pub(super) fn words(&self) -> [u64; 2] {
-        let word = self.word() | (u128::from(self.len) << 120);
-        [word as u64, (word >> 64) as u64]
+        let [low, high] = self.halves();
+        [low, high | u64::from(self.len) << 56]
     }
 
     #[inline]

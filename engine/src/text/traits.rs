@@ -71,7 +71,7 @@ impl AsRef<[u8]> for Text {
 }
 
 impl PartialEq for Text {
-    #[inline]
+    #[inline(always)]
     fn eq(&self, other: &Self) -> bool {
         match (&self.repr, &other.repr) {
             (Repr::Inline(a), Repr::Inline(b)) => a.words() == b.words(),
@@ -133,7 +133,7 @@ impl PartialOrd for Text {
 
 impl Hash for Text {
     /// Two words for a string in place, the bytes and their length for a longer one.
-    #[inline]
+    #[inline(always)]
     fn hash<H: Hasher>(&self, state: &mut H) {
         match &self.repr {
             Repr::Inline(inline) => {

@@ -11,7 +11,7 @@ use crate::executor::{
     Chunk, MapResult, MapWriter, Place, PlaceRows, ReduceReader, Task, TaskError,
 };
 use crate::operators::{
-    BATCH, ByClone, ByHash, ByTake, Cell, CombineTable, Hashed, Runs, compact, hash_of,
+    ByClone, ByHash, ByTake, Cell, CombineTable, Found, Hashed, Runs, Side, compact, hash_of,
     merge_combined,
 };
 use crate::rdd::{
@@ -116,8 +116,9 @@ fn write_combined<B: Combine, S: Cell<B::Combiner>>(
     partitions: u32,
 ) -> Result<MapResult, TaskError> {
     let mut writer = MapWriter::new(task, partitions);
-    let mut table = CombineTable::<B::Key, S>::new();
+    let mut table = CombineTable::<B::Key, S>::new(Side::Map);
     let mut place = Place::named("combine by key");
+    let mut found = Found::default();
     let mut seen = 0u64;
     let mut combining = true;
     while let Some(chunk) = rows.next_chunk()? {
@@ -132,11 +133,11 @@ fn write_combined<B: Combine, S: Cell<B::Combiner>>(
             writer.relieve()?;
             continue;
         }
-        add_chunk::<B, S>(&mut table, state, chunk, &mut at);
+        add_chunk::<B, S>(&mut table, state, chunk, &mut found, &mut at);
         if table.len() >= PROBE_KEYS && table.len() as f64 > REDUCTION_MAX * seen as f64 {
             combining = false;
             flush(&mut table, &mut writer, partitions)?;
-        } else if task.pressed_by(table.bytes(), table.growth()) {
+        } else if task.pressed_by(table.bytes(), table.growth(CHUNK_ROWS)) {
             flush(&mut table, &mut writer, partitions)?;
             writer.spill()?;
         } else {
@@ -152,21 +153,28 @@ fn add_chunk<B: Combine, S: Cell<B::Combiner>>(
     table: &mut CombineTable<B::Key, S>,
     state: &B::State,
     chunk: Vec<(B::Key, B::Value)>,
+    found: &mut Found,
     at: &mut PlaceRows<'_>,
 ) {
-    let mut rows = chunk.into_iter();
-    let (mut hashes, mut ids) = ([0; BATCH], [0; BATCH]);
-    while rows.len() > 0 {
-        let batch = rows.len().min(BATCH);
-        for (hash, (key, _)) in hashes.iter_mut().zip(rows.as_slice()) {
-            *hash = hash_of(key);
-        }
-        table.candidates(&hashes[..batch], &mut ids);
-        for ((key, value), (&hash, &id)) in rows.by_ref().take(batch).zip(hashes.iter().zip(&ids)) {
+    table.find(&chunk, found);
+    if std::mem::needs_drop::<B::Value>() {
+        for ((key, value), (hash, slot)) in chunk.into_iter().zip(found.rows()) {
             at.step();
-            match table.resolve(id, hash, &key) {
+            match table.get_mut(slot, hash, &key) {
                 Some(cell) => cell.update(|combiner| B::add(state, combiner, value)),
                 None => table.insert(hash, compact(key), S::new(B::create(state, value))),
+            }
+        }
+        return;
+    }
+    // Plain values are copied from where they lie: moving whole rows out of the chunk, keys that are
+    // known already included, would take longer than the rest of the loop.
+    for ((key, value), (hash, slot)) in chunk.iter().zip(found.rows()) {
+        at.step();
+        match table.get_mut(slot, hash, key) {
+            Some(cell) => cell.update(|combiner| B::add(state, combiner, value.clone())),
+            None => {
+                table.insert(hash, compact(key.clone()), S::new(B::create(state, value.clone())))
             }
         }
     }
@@ -177,7 +185,7 @@ fn flush<K: Key, C: Data, S: Cell<C>>(
     writer: &mut MapWriter<(K, C)>,
     partitions: u32,
 ) -> Result<(), TaskError> {
-    let full = std::mem::replace(table, CombineTable::new());
+    let full = std::mem::replace(table, CombineTable::new(Side::Map));
     for (hash, key, cell) in full.into_entries() {
         if let Some(combiner) = cell.into_value() {
             writer.push(partition_of(hash, partitions), (key, combiner))?;
@@ -258,7 +266,8 @@ fn combine_here<B: Combine, S: Cell<B::Combiner>>(
     let mut place = Place::new(node);
     while let Some(chunk) = rows.next_chunk()? {
         let mut at = place.rows();
-        add_chunk::<B, S>(&mut combined.table, &combined.state, chunk, &mut at);
+        let Combined { table, state, found, .. } = &mut combined;
+        add_chunk::<B, S>(table, state, chunk, found, &mut at);
         drop(at);
         combined.relieve()?;
     }
@@ -270,71 +279,45 @@ struct Combined<B: Combine, S> {
     task: Task,
     state: Arc<B::State>,
     table: CombineTable<B::Key, S>,
+    found: Found,
     runs: Runs<ByHash<B::Key, B::Combiner>>,
 }
 
 impl<B: Combine, S: Cell<B::Combiner>> Combined<B, S> {
     fn new(task: &Task, state: Arc<B::State>) -> Self {
-        let (table, runs) = (CombineTable::new(), Runs::new(task));
-        Self { task: Task::clone(task), state, table, runs }
+        let (table, runs) = (CombineTable::new(Side::Reduce), Runs::new(task));
+        Self { task: Task::clone(task), state, table, found: Found::default(), runs }
     }
 
     fn merge_owned(&mut self, rows: Vec<(B::Key, B::Combiner)>, at: &mut PlaceRows<'_>) {
-        let mut rows = rows.into_iter();
-        let (mut hashes, mut ids) = ([0; BATCH], [0; BATCH]);
-        while rows.len() > 0 {
-            let batch = self.look_up(rows.as_slice(), &mut hashes, &mut ids);
-            for ((key, combiner), (&hash, &id)) in
-                rows.by_ref().take(batch).zip(hashes.iter().zip(&ids))
-            {
-                at.step();
-                match self.table.resolve(id, hash, &key) {
-                    Some(cell) => cell.update(|old| B::merge(&self.state, old, combiner)),
-                    None => self.table.insert(hash, compact(key), S::new(combiner)),
-                }
+        self.table.find(&rows, &mut self.found);
+        for ((key, combiner), (hash, slot)) in rows.into_iter().zip(self.found.rows()) {
+            at.step();
+            match self.table.get_mut(slot, hash, &key) {
+                Some(cell) => cell.update(|old| B::merge(&self.state, old, combiner)),
+                None => self.table.insert(hash, compact(key), S::new(combiner)),
             }
         }
     }
 
     /// As [`Self::merge_owned`], of rows that other readers may see too. Their keys are compact: they
     /// come from a table.
-    fn merge_shared(&mut self, mut rows: &[(B::Key, B::Combiner)], at: &mut PlaceRows<'_>) {
-        let (mut hashes, mut ids) = ([0; BATCH], [0; BATCH]);
-        while !rows.is_empty() {
-            let batch = self.look_up(rows, &mut hashes, &mut ids);
-            let (now, rest) = rows.split_at(batch);
-            rows = rest;
-            for ((key, combiner), (&hash, &id)) in now.iter().zip(hashes.iter().zip(&ids)) {
-                at.step();
-                match self.table.resolve(id, hash, key) {
-                    Some(cell) => cell.update(|old| B::merge(&self.state, old, combiner.clone())),
-                    None => self.table.insert(hash, key.clone(), S::new(combiner.clone())),
-                }
+    fn merge_shared(&mut self, rows: &[(B::Key, B::Combiner)], at: &mut PlaceRows<'_>) {
+        self.table.find(rows, &mut self.found);
+        for ((key, combiner), (hash, slot)) in rows.iter().zip(self.found.rows()) {
+            at.step();
+            match self.table.get_mut(slot, hash, key) {
+                Some(cell) => cell.update(|old| B::merge(&self.state, old, combiner.clone())),
+                None => self.table.insert(hash, key.clone(), S::new(combiner.clone())),
             }
         }
-    }
-
-    /// Hashes the next batch of rows and finds their candidates; returns its size.
-    #[inline]
-    fn look_up(
-        &self,
-        rows: &[(B::Key, B::Combiner)],
-        hashes: &mut [u64; BATCH],
-        ids: &mut [u32; BATCH],
-    ) -> usize {
-        let batch = rows.len().min(BATCH);
-        for (hash, (key, _)) in hashes.iter_mut().zip(rows) {
-            *hash = hash_of(key);
-        }
-        self.table.candidates(&hashes[..batch], ids);
-        batch
     }
 
     /// Spills the table as a run if the budget says so; to be called once a chunk.
     fn relieve(&mut self) -> Result<(), TaskError> {
         let sorted = self.table.len() * size_of::<Hashed<B::Key, B::Combiner>>();
         if self.table.len() > 0
-            && self.task.pressed_by(self.table.bytes(), self.table.growth() + sorted)
+            && self.task.pressed_by(self.table.bytes(), self.table.growth(CHUNK_ROWS) + sorted)
         {
             let items = self.take_sorted();
             self.runs.write(items.into_iter())?;
@@ -342,9 +325,9 @@ impl<B: Combine, S: Cell<B::Combiner>> Combined<B, S> {
         Ok(())
     }
 
-    /// The table's entries in hash order; equal hashes stay in the order in which their keys came.
+    /// The table's entries in hash order.
     fn take_sorted(&mut self) -> Vec<Hashed<B::Key, B::Combiner>> {
-        let full = std::mem::replace(&mut self.table, CombineTable::new());
+        let full = std::mem::replace(&mut self.table, CombineTable::new(Side::Reduce));
         let mut items = Vec::with_capacity(full.len());
         items.extend(full.into_entries().filter_map(|(hash, key, cell)| {
             cell.into_value().map(|combiner| Hashed { hash, row: (key, combiner) })
