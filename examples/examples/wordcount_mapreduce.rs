@@ -47,7 +47,10 @@ impl Mapper for SplitWords {
             words += 1;
             out.emit((word, 1));
         }
-        out.count(if words == 0 { "blank lines" } else { "words" }, words.max(1));
+        match words {
+            0 => out.count("blank lines", 1),
+            words => out.count("words", words),
+        }
     }
 }
 
