@@ -45,7 +45,7 @@ fn generated_path(name: &str, mib: u64) -> PathBuf {
 /// Writes under another name first, so that a file of the final name is whole, whoever else writes it.
 fn generate(path: &Path, bytes: u64, lines: &mut dyn Lines) -> Result<(), ExampleError> {
     let unfinished = path.with_extension(format!("{}.tmp", std::process::id()));
-    let write = || {
+    let mut write = || {
         fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
         write_lines(lines, bytes, &mut File::create(&unfinished)?)?;
         fs::rename(&unfinished, path)
