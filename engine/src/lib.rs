@@ -18,8 +18,8 @@
 //! # }
 //! ```
 //!
-//! Where to find what: the ways in are [`Context`] and [`Rdd`]; [`io`] reads and writes
-//! files; [`events`] says what happens while a job runs; [`scheduler`] decides what runs where.
+//! Where to find what: the ways in are [`Context`] and [`Rdd`]; [`mapreduce`] is for jobs of mappers
+//! and reducers; [`io`] reads and writes files; [`events`] says what happens while a job runs; [`scheduler`] decides what runs where.
 
 pub mod closure;
 mod context;
@@ -28,6 +28,7 @@ mod error;
 pub mod events;
 mod executor;
 pub mod io;
+pub mod mapreduce;
 mod metrics;
 mod operators;
 mod rdd;

@@ -5,6 +5,7 @@
 
 mod error;
 mod exchange;
+mod panics;
 mod persisted;
 mod place;
 mod program;

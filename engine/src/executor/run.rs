@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use super::error::TaskError;
+use super::panics::take_line;
 use super::place::take_panic_place;
 use super::program::{MapResult, Output, StageProgram};
 use super::runtime::Runtime;
@@ -97,12 +98,13 @@ fn panicked(panic: &(dyn Any + Send)) -> TaskFailure {
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "a panic without a message".to_owned());
+    let line = take_line().map(|line| format!(" ({line})")).unwrap_or_default();
     match take_panic_place() {
         Some(place) => TaskFailure::User {
-            message: format!("panic in `{}`: {message}", place.operation),
+            message: format!("panic in `{}`: {message}{line}", place.operation),
             record: Some(place.record),
         },
-        None => TaskFailure::User { message: format!("panic: {message}"), record: None },
+        None => TaskFailure::User { message: format!("panic: {message}{line}"), record: None },
     }
 }
 

@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 
 use crossbeam::channel::{Receiver, Sender, unbounded};
 
+use super::panics::catch_lines;
 use super::program::StageProgram;
 use super::run::{Report, run};
 use super::runtime::Runtime;
@@ -41,6 +42,7 @@ impl Slots {
         runtime: &Arc<Runtime>,
         report: Reporter,
     ) -> Result<Self, std::io::Error> {
+        catch_lines();
         let (queue, tasks) = unbounded();
         let mut slots = Self { queue: Some(queue), threads: Vec::new() };
         for slot in 0..count {
