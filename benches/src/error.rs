@@ -1,5 +1,6 @@
-//! What can go wrong in a yardstick, and how its program says so.
+//! What can go wrong in a benchmark program, and how it says so.
 
+use std::fmt::Debug;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -45,9 +46,46 @@ pub enum BenchError {
         /// How many there may be.
         limit: u64,
     },
+    /// The engine failed.
+    #[error(transparent)]
+    Engine(#[from] millstream::Error),
+    /// The engine's answer is not the right one.
+    #[error("wrong answer: {what} should be {expected} and is {found}")]
+    Wrong {
+        /// What was checked.
+        what: &'static str,
+        /// What it must be.
+        expected: String,
+        /// What it was.
+        found: String,
+    },
+    /// An option has a value that the benchmark cannot use.
+    #[error("{option}: {why}")]
+    Option {
+        /// The option.
+        option: &'static str,
+        /// What is wrong with it and what would do.
+        why: String,
+    },
 }
 
 impl BenchError {
+    /// Demands that an answer is the expected one.
+    ///
+    /// # Errors
+    /// [`BenchError::Wrong`] if it is not.
+    pub fn check<T: PartialEq + Debug>(
+        what: &'static str,
+        expected: &T,
+        found: &T,
+    ) -> Result<(), Self> {
+        if expected == found {
+            return Ok(());
+        }
+        let (expected, found) = (format!("{expected:?}"), format!("{found:?}"));
+        Err(Self::Wrong { what, expected, found })
+    }
+
     /// For `map_err` on reads of `path`.
     pub fn read(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();

@@ -4,10 +4,17 @@
 //! It shares no code with the engine, so that it can say what the engine costs.
 
 pub mod error;
+pub mod figures;
 pub mod input;
 pub mod join;
+pub mod options;
 pub mod pagerank;
+pub mod pressure;
+pub mod records;
+pub mod report;
 pub mod roofline;
 pub mod rss;
+pub mod sorted;
+pub mod tally;
 pub mod threads;
 pub mod wordcount;

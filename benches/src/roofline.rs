@@ -24,6 +24,14 @@ pub struct Roofline {
     pub read_mb_s: f64,
 }
 
+impl Roofline {
+    /// The seconds that this disk takes to write and to read so many bytes, one after the other.
+    #[must_use]
+    pub fn seconds(&self, written: u64, read: u64) -> f64 {
+        (written as f64 / self.write_mb_s + read as f64 / self.read_mb_s) / 1e6
+    }
+}
+
 /// Measures the disk of `directory` with a file of `size` bytes (in whole MiB, at least one), which is gone afterwards.
 ///
 /// # Errors
@@ -71,6 +79,12 @@ fn read(file: &mut File, chunks: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn writing_and_reading_add_up() {
+        let disk = Roofline { write_mb_s: 100.0, read_mb_s: 200.0 };
+        assert!((disk.seconds(300_000_000, 400_000_000) - 5.0).abs() < 1e-9);
+    }
 
     #[test]
     fn measures_and_leaves_nothing() {

@@ -18,6 +18,10 @@ pub struct Metrics {
     pub disk_written: u64,
     /// Files created in local directories.
     pub files_created: u64,
+    /// Bytes read back from local directories.
+    pub disk_read: u64,
+    /// Extents they were read in: each is one partition of one run of a file, read sequentially.
+    pub extents_read: u64,
     /// By cause, how often and how many bytes were spilled; causes that did not occur are left out.
     pub spills: Vec<(&'static str, u64, u64)>,
 }
@@ -31,6 +35,8 @@ impl Metrics {
             memory_peak: runtime.budget.peak(),
             disk_written: disk.bytes_written,
             files_created: disk.files_created,
+            disk_read: disk.bytes_read,
+            extents_read: disk.extents_read,
             spills: SpillCause::ALL
                 .into_iter()
                 .filter(|cause| spills.count(*cause) > 0)

@@ -26,8 +26,8 @@ pub(crate) struct MapWriter<T> {
     writer: PartitionedWriter<T, Postcard>,
     partitions: u32,
     rows: u64,
-    /// Whether something has been spilled.
-    on_disk: bool,
+    /// Bytes spilled so far.
+    spilled: u64,
 }
 
 impl<T: Data> MapWriter<T> {
@@ -40,7 +40,7 @@ impl<T: Data> MapWriter<T> {
             writer: PartitionedWriter::new(config, Postcard),
             partitions,
             rows: 0,
-            on_disk: false,
+            spilled: 0,
         }
     }
 
@@ -63,7 +63,7 @@ impl<T: Data> MapWriter<T> {
     /// Spills all rows held now.
     pub(crate) fn spill(&mut self) -> Result<(), TaskError> {
         let bytes = self.writer.spill()?;
-        self.on_disk = true;
+        self.spilled += bytes;
         self.task.spilled(SpillCause::Refused, bytes);
         Ok(())
     }
@@ -71,20 +71,22 @@ impl<T: Data> MapWriter<T> {
     /// Ends the output. It stays in memory if nothing of it has been spilled and the budget has room
     /// for it between tasks.
     pub(crate) fn finish(self) -> Result<MapResult, TaskError> {
-        let Self { task, writer, partitions, rows, on_disk } = self;
+        let Self { task, writer, partitions, rows, spilled } = self;
         let mut reservation = None;
         let output = writer.finish(|buffered| {
             // The measure covers what the rows own on the heap, too.
-            reservation =
-                (!on_disk).then(|| task.store(task.live_bytes().max(buffered)).ok()).flatten();
+            let store = || task.store(task.live_bytes().max(buffered)).ok();
+            reservation = (spilled == 0).then(store).flatten();
             reservation.is_some()
         })?;
         let in_memory = reservation.as_ref().map_or(0, StorageReservation::bytes);
         let segment_bytes = output.segment.as_ref().map_or(0, |segment| {
             (0..partitions).map(|partition| segment.bytes(partition)).sum::<u64>()
         });
-        if output.segment.is_some() && !on_disk {
-            task.spilled(SpillCause::Storage, segment_bytes);
+        // Rows that follow spilled ones are written for the same reason.
+        let cause = if spilled == 0 { SpillCause::Storage } else { SpillCause::Refused };
+        if segment_bytes > spilled {
+            task.spilled(cause, segment_bytes - spilled);
         }
         let output = match output.segment {
             Some(segment) => in_segment(segment, partitions)?,

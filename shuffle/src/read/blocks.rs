@@ -75,6 +75,7 @@ impl BlockReader {
         let next = self.segment.footer().extents_of(self.partition).nth(index).copied();
         let Some(extent) = next else { return false };
         self.window.set_range(extent.offset, extent.end());
+        self.segment.count_extent_read(extent.len);
         (self.promised, self.found) = (extent, Extent::default());
         true
     }

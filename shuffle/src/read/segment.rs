@@ -146,6 +146,13 @@ impl Segment {
         }
     }
 
+    /// Tells the directories of an extent of `bytes` that is about to be read.
+    pub(super) fn count_extent_read(&self, bytes: u64) {
+        if let Source::Owned(file) = &self.inner.file {
+            file.count_extent_read(bytes);
+        }
+    }
+
     /// An error met in reading the file, charged to its directory if it is one of ours.
     pub(super) fn read_failed(&self, source: io::Error) -> SegmentError {
         match &self.inner.file {

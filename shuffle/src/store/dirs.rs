@@ -45,6 +45,10 @@ pub struct DiskSnapshot {
     pub bytes_written: u64,
     /// Files created since the start.
     pub files_created: u64,
+    /// Bytes of the extents that readers have begun since the start.
+    pub bytes_read: u64,
+    /// Extents that readers have begun since the start: each is one sequential read of a file.
+    pub extents_read: u64,
     /// Each directory, in configuration order.
     pub dirs: Vec<DirSnapshot>,
 }
@@ -58,6 +62,8 @@ pub struct LocalDirs {
     serial: AtomicU64,
     bytes_written: AtomicU64,
     files_created: AtomicU64,
+    bytes_read: AtomicU64,
+    extents_read: AtomicU64,
     hooks: Mutex<Vec<FailureHook>>,
 }
 
@@ -92,6 +98,8 @@ impl LocalDirs {
             serial: AtomicU64::new(0),
             bytes_written: AtomicU64::new(0),
             files_created: AtomicU64::new(0),
+            bytes_read: AtomicU64::new(0),
+            extents_read: AtomicU64::new(0),
             hooks: Mutex::new(Vec::new()),
         }))
     }
@@ -145,6 +153,8 @@ impl LocalDirs {
         DiskSnapshot {
             bytes_written: self.bytes_written.load(Ordering::Relaxed),
             files_created: self.files_created.load(Ordering::Relaxed),
+            bytes_read: self.bytes_read.load(Ordering::Relaxed),
+            extents_read: self.extents_read.load(Ordering::Relaxed),
             dirs: self.dirs.iter().map(Dir::snapshot).collect(),
         }
     }
@@ -155,6 +165,11 @@ impl LocalDirs {
 
     pub(super) fn count_written(&self, bytes: u64) {
         self.bytes_written.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_extent_read(&self, bytes: u64) {
+        self.bytes_read.fetch_add(bytes, Ordering::Relaxed);
+        self.extents_read.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Turns an error met with a file of `dir` into ours, and draws the consequence for `dir`.

@@ -136,6 +136,11 @@ impl CommittedFile {
         File::open(&self.entry.path).map_err(|source| self.read_failed(source))
     }
 
+    /// Counts an extent of `bytes` that a reader begins.
+    pub(crate) fn count_extent_read(&self, bytes: u64) {
+        self.entry.dirs.count_extent_read(bytes);
+    }
+
     /// Judges an error met in reading this file, so that a broken disk found by a reader takes its
     /// directory out as one found by a writer does.
     pub fn read_failed(&self, source: io::Error) -> DiskError {

@@ -170,3 +170,16 @@ fn a_merge_that_finds_no_room_leaves_the_runs() {
     assert_eq!(segment.runs(), 30);
     assert_eq!(segment.rows(0), 30);
 }
+
+#[test]
+fn each_extent_read_is_counted_with_its_bytes() {
+    let (_root, dirs) = local_dirs();
+    let runs = [vec![(0, vec![1, 2]), (2, vec![3])], vec![(0, vec![4])]];
+    let segment = segment_of(&dirs, 3, &runs);
+    for partition in 0..3 {
+        read(&segment, partition).unwrap();
+    }
+    let bytes: u64 = (0..3).map(|partition| segment.bytes(partition)).sum();
+    let snapshot = dirs.snapshot();
+    assert_eq!((snapshot.extents_read, snapshot.bytes_read), (3, bytes));
+}
