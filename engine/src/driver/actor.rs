@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, bounded};
 use millstream_planner::ids::{JobId, ShuffleId};
+use millstream_planner::stages::StageOutput;
 use millstream_shuffle::store::MapKey;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
@@ -46,6 +47,14 @@ struct State {
     clock_wakes: Option<Millis>,
     clock: Option<JoinHandle<()>>,
     stopped: bool,
+}
+
+impl State {
+    /// Whether the task's stage publishes files, which an action does before it returns.
+    fn commits(&self, task: TaskId) -> bool {
+        let stage = self.jobs.get(&task.job).and_then(|job| job.graph.stage(task.stage));
+        stage.is_some_and(|stage| stage.output == StageOutput::Commit)
+    }
 }
 
 /// What a finished task hands over, held while the scheduler decides whether it counts.
@@ -175,6 +184,7 @@ impl Driver {
         let Report { outcome, updates, metrics } = report;
         self.publisher.task_ended(task, LOCAL.0, &outcome, &metrics);
         let (executor, incarnation) = (LOCAL, FIRST_LIFE);
+        let mut state = self.state.lock();
         let (event, finished) = match outcome {
             Outcome::Map(map) => {
                 let output = TaskOutput::Map { bytes: map.bytes, rows: map.rows };
@@ -182,7 +192,10 @@ impl Driver {
                 (event, Some((Finished::Map(map), updates)))
             }
             Outcome::Result(payload) => {
-                let output = TaskOutput::Result;
+                let output = match state.commits(task) {
+                    true => TaskOutput::Committed,
+                    false => TaskOutput::Result,
+                };
                 let event = Event::TaskFinished { task, executor, incarnation, output };
                 (event, Some((Finished::Result(payload), updates)))
             }
@@ -190,7 +203,6 @@ impl Driver {
                 (Event::TaskFailed { task, executor, incarnation, failure }, None)
             }
         };
-        let mut state = self.state.lock();
         state.running.remove(&task);
         self.handle(state, event, finished);
     }

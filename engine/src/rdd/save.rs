@@ -157,3 +157,20 @@ impl<T: Data> Action for SaveParquet<T> {
         commit(task, &output.staging, writer.finish()?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Context;
+
+    #[test]
+    fn saved_lines_are_what_was_saved() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let context = Context::local("save").unwrap();
+        context.range(0..10, 3).map(|n| format!("line {n}")).save_as_text(&out).unwrap();
+        let mut lines = context.text_file(out.to_string_lossy()).unwrap().collect().unwrap();
+        lines.sort();
+        let expected: Vec<String> = (0..10).map(|n| format!("line {n}")).collect();
+        assert_eq!(lines, expected);
+    }
+}
