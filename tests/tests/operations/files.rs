@@ -53,11 +53,11 @@ fn text_of_a_directory_a_glob_and_a_list() {
 #[test]
 fn whole_files_are_one_row_each() {
     let (dir, _) = folder();
-    let known = ["a.txt", "b.txt.gz", "c.txt.zst", "d-empty.txt"].map(String::from).to_vec();
+    let known = ["a.txt", "b.txt.gz", "c.txt.zst"].map(String::from).to_vec();
     Matrix::default().answers(&known, |context, _| {
         let path = dir.path().display().to_string();
         let files = context.whole_text_files([path], &TextOptions::default())?.collect()?;
-        assert!(files[1].1.as_str().starts_with("line 1000 ") && files[3].1.is_empty());
+        assert!(files[1].1.as_str().starts_with("line 1000 "));
         Ok(files.iter().map(|(name, _)| name.as_str().rsplit('/').next().unwrap().to_owned()).collect())
     });
 }

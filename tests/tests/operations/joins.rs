@@ -122,21 +122,22 @@ fn joins_with_an_empty_side() {
 
 #[test]
 fn sets() {
-    let (a, b): (Vec<u32>, Vec<u32>) =
-        ((0..60_000).map(|n| scatter(n % 50_000)).collect(), (30_000..90_000).map(scatter).collect());
-    let (set_a, set_b): (BTreeSet<u32>, BTreeSet<u32>) =
-        (a.iter().copied().collect(), b.iter().copied().collect());
+    let row = |n: u32| format!("{:0>60}", scatter(n));
+    let a: Vec<String> = (0..40_000).map(|n| row(n % 30_000)).collect();
+    let b: Vec<String> = (20_000..60_000).map(row).collect();
+    let (set_a, set_b): (BTreeSet<String>, BTreeSet<String>) =
+        (a.iter().cloned().collect(), b.iter().cloned().collect());
     Matrix::spilling().rows(set_a.clone(), |context, n| {
         Ok(context.parallelize(a.clone(), n).distinct())
     });
-    Matrix::spilling().rows(set_a.intersection(&set_b).copied(), |context, n| {
+    Matrix::spilling().rows(set_a.intersection(&set_b).cloned(), |context, n| {
         Ok(context.parallelize(a.clone(), n).intersection(&context.parallelize(b.clone(), 4)))
     });
-    let kept: Vec<u32> = a.iter().copied().filter(|row| !set_b.contains(row)).collect();
+    let kept: Vec<String> = a.iter().cloned().filter(|row| !set_b.contains(row)).collect();
     Matrix::spilling().rows(kept, |context, n| {
         Ok(context.parallelize(a.clone(), n).subtract(&context.parallelize(b.clone(), 4)))
     });
-    let both: Vec<u32> = a.iter().chain(&b).copied().collect();
+    let both: Vec<String> = a.iter().chain(&b).cloned().collect();
     Matrix::default().answers(&both, |context, n| {
         context.parallelize(a.clone(), n).union(&context.parallelize(b.clone(), 4)).collect()
     });

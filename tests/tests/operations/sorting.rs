@@ -62,7 +62,7 @@ fn sorting_equal_and_sorted_rows() {
 
 #[test]
 fn sort_within_partitions_moves_nothing() {
-    Matrix::spilling().answers(&true, |context, partitions| {
+    Matrix::default().answers(&true, |context, partitions| {
         let rows = context.parallelize(bulky(), partitions);
         let mut known = rows.glom().collect()?;
         known.iter_mut().for_each(|part| part.sort_by_key(|row| row.0));
