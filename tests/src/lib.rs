@@ -1,3 +1,5 @@
 //! What the tests that cross crates share.
 
+pub mod child;
+pub mod matrix;
 pub mod simulation;

@@ -67,8 +67,22 @@ enum Finished {
 /// into the driver.
 #[derive(Default)]
 struct Litter {
-    jobs: Vec<Submitted>,
+    jobs: Vec<(Submitted, Result<(), JobError>)>,
     finished: Vec<Finished>,
+}
+
+impl Litter {
+    /// Drops everything, and tells the callers of ended jobs only then: a caller that goes on to end
+    /// the application must find nothing left of its job on this thread.
+    fn clear(self) {
+        drop(self.finished);
+        for (job, result) in self.jobs {
+            let done = job.done.clone();
+            drop(job);
+            // The caller waits on the other side, or has gone; both are fine.
+            let _ = done.try_send(result);
+        }
+    }
 }
 
 impl Driver {
@@ -172,6 +186,7 @@ impl Driver {
         let mut litter = Litter::default();
         self.carry_out(&mut state, &mut commands, &mut None, &mut litter);
         drop(state);
+        litter.clear();
         granted
     }
 
@@ -227,6 +242,7 @@ impl Driver {
         }
         drop(state);
         litter.finished.extend(finished.map(|(finished, _)| finished));
+        litter.clear();
     }
 
     fn carry_out(
@@ -326,9 +342,7 @@ fn launch(state: &mut State, task: TaskId) {
 
 fn end(state: &mut State, job: JobId, result: Result<(), JobError>, litter: &mut Litter) {
     if let Some(submitted) = state.jobs.remove(&job) {
-        // The caller waits on the other side, or has gone; both are fine.
-        let _ = submitted.done.try_send(result);
-        litter.jobs.push(submitted);
+        litter.jobs.push((submitted, result));
     }
 }
 

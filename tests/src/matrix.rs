@@ -1,0 +1,217 @@
+//! The matrix: one pipeline under all partition counts, memory limits and masters, with one answer.
+//!
+//! A test hands over a pipeline and the answer it knows. Each cell runs in an application of its own,
+//! with a local directory of its own that must be empty when the application has ended. It does not
+//! know what pipelines do; the known answer comes from the test.
+
+use std::fmt::{self, Debug};
+use std::path::Path;
+
+use millstream::{Context, Data, Error, Metrics, Rdd};
+
+/// Where the tasks of a cell run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Master {
+    /// On this many threads of this process.
+    Local(u32),
+}
+
+impl Master {
+    const ALL: [Self; 2] = [Self::Local(1), Self::Local(2)];
+}
+
+impl fmt::Display for Master {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local(slots) => write!(f, "local[{slots}]"),
+        }
+    }
+}
+
+/// How much memory the tasks of a cell have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Memory {
+    /// More than any test needs.
+    Ample,
+    /// As little as the test asks for, in bytes.
+    Tiny(u64),
+}
+
+impl Memory {
+    const AMPLE_BYTES: u64 = 512 << 20;
+
+    fn bytes(self) -> u64 {
+        match self {
+            Self::Ample => Self::AMPLE_BYTES,
+            Self::Tiny(bytes) => bytes,
+        }
+    }
+}
+
+/// One way to run a pipeline.
+#[derive(Clone, Copy, Debug)]
+pub struct Cell {
+    /// The number of partitions of the sources, for the pipeline to use.
+    pub partitions: u32,
+    /// The memory limit.
+    pub memory: Memory,
+    /// Where tasks run.
+    pub master: Master,
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{} partitions, {:?} memory, {}]", self.partitions, self.memory, self.master)
+    }
+}
+
+/// The cells of a test, and what must hold in them.
+#[derive(Clone, Copy, Debug)]
+pub struct Matrix {
+    tiny_bytes: u64,
+    spills: bool,
+}
+
+impl Default for Matrix {
+    fn default() -> Self {
+        Self { tiny_bytes: 4 << 20, spills: false }
+    }
+}
+
+impl Matrix {
+    /// The matrix for a pipeline that is too large for the tiny memory: those cells must spill, and
+    /// those with ample memory must not.
+    #[must_use]
+    pub fn spilling() -> Self {
+        Self { tiny_bytes: 2 << 20, spills: true }
+    }
+
+    /// Demands `known` of every cell.
+    ///
+    /// # Panics
+    /// When a cell fails or gives another answer; the message names the cell.
+    #[expect(clippy::panic, reason = "the verdict of a test")]
+    pub fn answers<T: PartialEq + Debug>(
+        &self,
+        known: &T,
+        pipeline: impl Fn(&Context, u32) -> Result<T, Error>,
+    ) {
+        for cell in self.cells() {
+            let answer = self.run(cell, &pipeline);
+            if answer != *known {
+                panic!("{cell} gives {}\nbut should give {}", short(&answer), short(known));
+            }
+        }
+    }
+
+    /// Demands the rows `known`, in any order but the same in all cells with as many partitions.
+    ///
+    /// # Panics
+    /// When a cell fails, gives other rows or another order; the message names the cell.
+    #[expect(clippy::panic, reason = "the verdict of a test")]
+    pub fn rows<T: Data + Ord + Debug>(
+        &self,
+        known: impl IntoIterator<Item = T>,
+        pipeline: impl Fn(&Context, u32) -> Result<Rdd<T>, Error>,
+    ) {
+        let mut known: Vec<T> = known.into_iter().collect();
+        known.sort();
+        let mut before: Option<(Cell, Vec<T>)> = None;
+        for cell in self.cells() {
+            let rows = self.run(cell, &|context: &Context, n| pipeline(context, n)?.collect());
+            let mut sorted = rows.clone();
+            sorted.sort();
+            if let Some(at) = first_difference(&sorted, &known) {
+                panic!(
+                    "{cell} gives {} rows instead of {}; sorted, they differ at {at}: {} instead of {}",
+                    sorted.len(),
+                    known.len(),
+                    short(&sorted.get(at)),
+                    short(&known.get(at))
+                );
+            }
+            match &before {
+                Some((first, order)) if first.partitions == cell.partitions => {
+                    if let Some(at) = first_difference(&rows, order) {
+                        panic!("{cell} gives the rows in another order than {first}, from row {at}");
+                    }
+                }
+                _ => before = Some((cell, rows)),
+            }
+        }
+    }
+
+    /// All cells; those with as many partitions follow each other.
+    fn cells(&self) -> impl Iterator<Item = Cell> {
+        let memories = [Memory::Ample, Memory::Tiny(self.tiny_bytes)];
+        [1, 3, 8].into_iter().flat_map(move |partitions| {
+            memories.into_iter().flat_map(move |memory| {
+                Master::ALL.map(move |master| Cell { partitions, memory, master })
+            })
+        })
+    }
+
+    #[expect(clippy::panic, reason = "the verdict of a test")]
+    fn run<T>(&self, cell: Cell, pipeline: &impl Fn(&Context, u32) -> Result<T, Error>) -> T {
+        let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{cell}: {error}"));
+        let (answer, metrics) = run_in(dir.path(), cell, pipeline)
+            .unwrap_or_else(|error| panic!("{cell} fails: {error}"));
+        let spilled = metrics.spilled_bytes();
+        match cell.memory {
+            Memory::Tiny(_) if self.spills => {
+                assert!(spilled > 0, "{cell} should have spilled: {metrics}");
+            }
+            Memory::Ample => assert_eq!(spilled, 0, "{cell} should not have spilled: {metrics}"),
+            Memory::Tiny(_) => {}
+        }
+        let left = files_below(dir.path());
+        assert!(left.is_empty(), "{cell} has left files behind: {left:?}");
+        answer
+    }
+}
+
+fn run_in<T>(
+    dir: &Path,
+    cell: Cell,
+    pipeline: &impl Fn(&Context, u32) -> Result<T, Error>,
+) -> Result<(T, Metrics), Error> {
+    let context = Context::builder()
+        .app_name("matrix")
+        .master(cell.master.to_string())
+        .memory_limit(cell.memory.bytes())
+        .local_dir(dir, None)
+        .quiet(true)
+        .build()?;
+    let answer = pipeline(&context, cell.partitions)?;
+    Ok((answer, context.metrics()))
+}
+
+/// The files, not the directories, below a directory; empty if there is none.
+#[must_use]
+pub fn files_below(dir: &Path) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    let mut dirs = vec![dir.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => dirs.push(entry.path()),
+                _ => files.push(entry.path()),
+            }
+        }
+    }
+    files
+}
+
+fn first_difference<T: PartialEq>(a: &[T], b: &[T]) -> Option<usize> {
+    let at = a.iter().zip(b).position(|(a, b)| a != b);
+    at.or_else(|| (a.len() != b.len()).then(|| a.len().min(b.len())))
+}
+
+fn short(value: &impl Debug) -> String {
+    const SHOWN_MAX: usize = 2_000;
+    let text = format!("{value:?}");
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
