@@ -71,6 +71,13 @@ fn run(options: &Options) -> Result<(), ExampleError> {
         let centre: Vec<String> = centre.iter().map(|x| format!("{x:.2}")).collect();
         writeln!(stdout(), "{}\t{}", cluster.points, centre.join(" "))?;
     }
+    if let Some(dir) = &options.common.output {
+        let line = |centres: &Broadcast<Vec<Point>>, point: Point| {
+            let numbers: Vec<String> = point.iter().map(f64::to_string).collect();
+            format!("{}\t{}", nearest(centres, &point).0, numbers.join(" "))
+        };
+        points.map_with(context.broadcast(centres), line).save_as_text(dir)?;
+    }
     Ok(())
 }
 

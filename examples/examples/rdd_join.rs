@@ -1,5 +1,5 @@
 //! What do buyers look at? Joins the page views of a web log with the users who have bought something
-//! (sent a POST), and says for each page how many of its views were by buyers.
+//! (sent a POST), and says for each page how many of its views were by buyers. Lines that are no requests are left out.
 //!
 //! `cargo run --release --example rdd_join -- --top 5 access.log`
 
