@@ -87,7 +87,7 @@ fn assign(
     centres: &Broadcast<Vec<Point>>,
 ) -> Result<Vec<Cluster>, ExampleError> {
     let tables = points.map_partitions_with(centres.clone(), |centres, _, points| {
-        let mut table: Vec<Cluster> = centres.iter().map(|centre| empty(centre)).collect();
+        let mut table: Vec<Cluster> = centres.iter().map(empty).collect();
         for point in points {
             let (nearest, distance) = nearest(centres, &point);
             add(&mut table[nearest], 1, &point, distance);
