@@ -133,7 +133,9 @@ impl Matrix {
             match &before {
                 Some((first, order)) if first.partitions == cell.partitions => {
                     if let Some(at) = first_difference(&rows, order) {
-                        panic!("{cell} gives the rows in another order than {first}, from row {at}");
+                        panic!(
+                            "{cell} gives the rows in another order than {first}, from row {at}"
+                        );
                     }
                 }
                 _ => before = Some((cell, rows)),

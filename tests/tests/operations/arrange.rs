@@ -47,9 +47,8 @@ fn unique_ids_are_unique() {
 #[test]
 fn cartesian_pairs_all() {
     let known = (0..90).flat_map(|a| (0..70).map(move |b| (a, b)));
-    Matrix::default().rows(known, |context, n| {
-        Ok(context.range(0..90, n).cartesian(&context.range(0..70, 2)))
-    });
+    Matrix::default()
+        .rows(known, |context, n| Ok(context.range(0..90, n).cartesian(&context.range(0..70, 2))));
 }
 
 #[test]
@@ -113,7 +112,10 @@ fn random_split_covers_without_overlap() {
     Matrix::default().rows(0..N, |context, n| {
         let parts = context.range(0..N, n).random_split(&[1.0, 2.0, 7.0], 9);
         let sizes = parts.iter().map(|part| part.count()).collect::<Result<Vec<u64>, Error>>()?;
-        assert!((800..1_200).contains(&sizes[0]) && (6_600..7_400).contains(&sizes[2]), "{sizes:?}");
+        assert!(
+            (800..1_200).contains(&sizes[0]) && (6_600..7_400).contains(&sizes[2]),
+            "{sizes:?}"
+        );
         Ok(context.union(parts))
     });
 }

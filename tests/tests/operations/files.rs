@@ -13,7 +13,8 @@ fn lines(count: usize) -> Vec<String> {
 }
 
 fn gzip(path: &Path, text: &str) {
-    let mut file = flate2::write::GzEncoder::new(std::fs::File::create(path).unwrap(), Default::default());
+    let mut file =
+        flate2::write::GzEncoder::new(std::fs::File::create(path).unwrap(), Default::default());
     file.write_all(text.as_bytes()).unwrap();
     file.finish().unwrap();
 }
@@ -58,7 +59,10 @@ fn whole_files_are_one_row_each() {
         let path = dir.path().display().to_string();
         let files = context.whole_text_files([path], &TextOptions::default())?.collect()?;
         assert!(files[1].1.as_str().starts_with("line 1000 "));
-        Ok(files.iter().map(|(name, _)| name.as_str().rsplit('/').next().unwrap().to_owned()).collect())
+        Ok(files
+            .iter()
+            .map(|(name, _)| name.as_str().rsplit('/').next().unwrap().to_owned())
+            .collect())
     });
 }
 
@@ -69,7 +73,8 @@ fn text_output_reads_back() {
         Matrix::default().answers(&known, |context, n| {
             let dir = tempfile::tempdir().unwrap();
             let out = dir.path().join("out");
-            let manifest = context.parallelize(known.clone(), n).save_as_text_with(&out, compression)?;
+            let manifest =
+                context.parallelize(known.clone(), n).save_as_text_with(&out, compression)?;
             assert_eq!(manifest.files.len(), n as usize);
             context.text_file(out.display().to_string())?.map(|line| line.to_string()).collect()
         });
@@ -99,7 +104,8 @@ fn parquet_output_reads_back() {
 }
 
 fn read_parquet(dir: &Path) -> Vec<Reading> {
-    let mut names: Vec<_> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut names: Vec<_> =
+        std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
     names.retain(|path| path.extension().is_some_and(|ending| ending == "parquet"));
     names.sort();
     let mut rows = Vec::new();

@@ -127,9 +127,8 @@ fn sets() {
     let b: Vec<String> = (20_000..60_000).map(row).collect();
     let (set_a, set_b): (BTreeSet<String>, BTreeSet<String>) =
         (a.iter().cloned().collect(), b.iter().cloned().collect());
-    Matrix::spilling().rows(set_a.clone(), |context, n| {
-        Ok(context.parallelize(a.clone(), n).distinct())
-    });
+    Matrix::spilling()
+        .rows(set_a.clone(), |context, n| Ok(context.parallelize(a.clone(), n).distinct()));
     Matrix::spilling().rows(set_a.intersection(&set_b).cloned(), |context, n| {
         Ok(context.parallelize(a.clone(), n).intersection(&context.parallelize(b.clone(), 4)))
     });

@@ -45,7 +45,8 @@ fn values_are_combined_in_the_order_of_the_rows() {
 
 #[test]
 fn fold_by_key() {
-    let maxima = grouped(many()).into_iter().map(|(key, values)| (key, *values.iter().max().unwrap()));
+    let maxima =
+        grouped(many()).into_iter().map(|(key, values)| (key, *values.iter().max().unwrap()));
     Matrix::spilling().rows(maxima, |context, partitions| {
         Ok(context.parallelize(many(), partitions).fold_by_key(0, |a, b| a.max(b)))
     });
@@ -93,7 +94,10 @@ fn keys_values_and_mapped_values() {
     let known: Vec<(u32, String)> =
         bulky().into_iter().map(|(key, value)| (key, value[60..].to_owned())).collect();
     Matrix::default().answers(&known, |context, partitions| {
-        context.parallelize(bulky(), partitions).map_values(|value| value[60..].to_owned()).collect()
+        context
+            .parallelize(bulky(), partitions)
+            .map_values(|value| value[60..].to_owned())
+            .collect()
     });
     let known: Vec<(u32, u8)> = bulky()
         .into_iter()
@@ -101,7 +105,9 @@ fn keys_values_and_mapped_values() {
         .collect();
     Matrix::default().answers(&known, |context, partitions| {
         let pairs = context.parallelize(bulky(), partitions);
-        pairs.flat_map_values_with(60, |skip, value| value.into_bytes().into_iter().skip(*skip)).collect()
+        pairs
+            .flat_map_values_with(60, |skip, value| value.into_bytes().into_iter().skip(*skip))
+            .collect()
     });
     let known: (Vec<u32>, Vec<String>) = bulky().into_iter().unzip();
     Matrix::default().answers(&known, |context, partitions| {

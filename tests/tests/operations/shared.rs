@@ -13,7 +13,10 @@ fn a_broadcast_is_seen_by_all_tasks() {
     let known: Vec<i64> = (0..5_000).filter(|n| n % 7 == 3).map(|n| n * 100).collect();
     Matrix::default().answers(&known, |context, n| {
         let table = context.broadcast(HashMap::from([(3i64, 100i64)]));
-        context.range(0..5_000, n).flat_map_with(table, |t, n| t.get(&(n % 7)).map(|f| n * f)).collect()
+        context
+            .range(0..5_000, n)
+            .flat_map_with(table, |t, n| t.get(&(n % 7)).map(|f| n * f))
+            .collect()
     });
 }
 

@@ -104,10 +104,31 @@ impl<B: Combine> MapSide for CombineMap<B> {
     }
 }
 
-/// A table of this many keys has seen enough of the data to tell whether combining reduces it.
-const PROBE_KEYS: usize = 1 << 15;
-/// Combining goes on only if it leaves less than this share of the rows.
-const REDUCTION_MAX: f64 = 0.7;
+/// Tells when combining on the map side stops to pay: when too many rows bring a key that is not in the
+/// table yet. The reduce side combines what is left, in tables of a partition each, which are smaller.
+struct Judge {
+    rows: usize,
+    keys: usize,
+}
+
+impl Judge {
+    /// A table of fewer keys costs nothing, and says little.
+    const KEYS_MIN: usize = 1 << 15;
+    /// Rows between two judgements.
+    const WINDOW: usize = 1 << 15;
+
+    /// Whether to go on after `rows` more rows, with `keys` in the table now.
+    fn goes_on(&mut self, rows: usize, keys: usize) -> bool {
+        self.rows += rows;
+        if keys < Self::KEYS_MIN || self.rows < Self::WINDOW {
+            return true;
+        }
+        let new = keys.saturating_sub(self.keys);
+        let pays = new * 2 <= self.rows;
+        *self = Self { rows: 0, keys };
+        pays
+    }
+}
 
 fn write_combined<B: Combine, S: Cell<B::Combiner>>(
     state: &B::State,
@@ -119,10 +140,10 @@ fn write_combined<B: Combine, S: Cell<B::Combiner>>(
     let mut table = CombineTable::<B::Key, S>::new(Side::Map);
     let mut place = Place::named("combine by key");
     let mut found = Found::default();
-    let mut seen = 0u64;
+    let mut judge = Judge { rows: 0, keys: 0 };
     let mut combining = true;
     while let Some(chunk) = rows.next_chunk()? {
-        seen += chunk.len() as u64;
+        let count = chunk.len();
         let mut at = place.rows();
         if !combining {
             for (key, value) in chunk {
@@ -134,7 +155,7 @@ fn write_combined<B: Combine, S: Cell<B::Combiner>>(
             continue;
         }
         add_chunk::<B, S>(&mut table, state, chunk, &mut found, &mut at);
-        if table.len() >= PROBE_KEYS && table.len() as f64 > REDUCTION_MAX * seen as f64 {
+        if !judge.goes_on(count, table.len()) {
             combining = false;
             flush(&mut table, &mut writer, partitions)?;
         } else if task.pressed_by(table.bytes(), table.growth(CHUNK_ROWS)) {
@@ -351,5 +372,25 @@ impl<B: Combine, S: Cell<B::Combiner>> Combined<B, S> {
         let state = self.state;
         let merged = self.runs.merge(rest)?;
         Ok(merge_combined(&self.task, merged, move |a, b| B::merge(&state, a, b)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Judge;
+
+    #[test]
+    fn combining_stops_where_keys_are_new() {
+        let mut judge = Judge { rows: 0, keys: 0 };
+        assert!(judge.goes_on(10_000, 10_000), "too few keys to tell");
+        assert!(!judge.goes_on(40_000, 50_000), "all new");
+    }
+
+    #[test]
+    fn combining_goes_on_where_keys_come_again() {
+        let mut judge = Judge { rows: 0, keys: 0 };
+        assert!(judge.goes_on(100_000, 40_000));
+        assert!(judge.goes_on(40_000, 60_000), "half of them new");
+        assert!(!judge.goes_on(40_000, 81_000), "more than half of them new");
     }
 }
