@@ -21,6 +21,8 @@
 //! Where to find what: the ways in are [`Context`] and [`Rdd`]; [`mapreduce`] is for jobs of mappers
 //! and reducers; [`io`] reads and writes files; [`events`] says what happens while a job runs; [`scheduler`] decides what runs where.
 
+#[cfg(feature = "counting-allocator")]
+mod allocator;
 pub mod closure;
 mod context;
 mod driver;
@@ -36,9 +38,6 @@ pub mod scheduler;
 mod shared;
 pub mod text;
 
-#[cfg(feature = "counting-allocator")]
-use millstream_shuffle::budget::alloc::CountingAlloc;
-
 pub use context::{Context, ContextBuilder};
 pub use error::Error;
 pub use metrics::Metrics;
@@ -46,9 +45,3 @@ pub use millstream_shuffle::block::Codec;
 pub use rdd::{Data, Key, PartitionRows, Partitioner, PersistLevel, Portable, Rdd};
 pub use shared::{Accumulate, Accumulator, Broadcast};
 pub use text::Text;
-
-/// The allocator of every program that links the engine, unless the feature is turned off: mimalloc
-/// under a counter that tells each task its live bytes.
-#[cfg(feature = "counting-allocator")]
-#[global_allocator]
-static ALLOCATOR: CountingAlloc<mimalloc::MiMalloc> = CountingAlloc::new(mimalloc::MiMalloc);

@@ -134,6 +134,8 @@ impl ContextBuilder {
     /// [`Error::Setting`] for a setting that makes no sense, [`Error::LocalDirs`] if no directory can
     /// be used.
     pub fn build(self) -> Result<Context, Error> {
+        #[cfg(feature = "counting-allocator")]
+        crate::allocator::give_back_soon();
         let Master::Local { slots } = self.master.parse()?;
         let limit = self.memory_limit.unwrap_or_else(detect_limit);
         /// Less than this leaves no task room for its blocks.
