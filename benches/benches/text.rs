@@ -10,21 +10,20 @@ use std::sync::Arc;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use millstream::io::text::{LineReader, TextOptions, plan_splits, resolve_inputs};
 use millstream::text::{Buffer, Text};
-use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
+use millstream_examples::generate::Rng;
 
 const LINES: usize = 4096;
 const WORDS_PER_LINE: usize = 10;
 
 /// Lines of words of 1 to 13 letters, 7 on average.
 fn content() -> String {
-    let mut random = StdRng::seed_from_u64(7);
+    let mut rng = Rng::new(7);
     let mut text = String::new();
     for _ in 0..LINES {
         for word in 0..WORDS_PER_LINE {
             text.push_str(if word == 0 { "" } else { " " });
-            for _ in 0..random.random_range(1..14) {
-                text.push(char::from(random.random_range(b'a'..=b'z')));
+            for _ in 0..1 + rng.below(13) {
+                text.push(char::from(b'a' + rng.below(26) as u8));
             }
         }
         text.push('\n');

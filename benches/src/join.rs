@@ -13,6 +13,7 @@ use hashbrown::HashTable;
 use memchr::{memchr, memchr_iter};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::batch::{BATCH_LEN, Batch};
 use crate::error::BenchError;
 use crate::input::pieces;
 use crate::threads::on_threads;
@@ -177,6 +178,15 @@ impl Table {
     }
 }
 
+/// A row of the larger side on its way to the tables.
+#[derive(Clone, Copy, Debug, Default)]
+struct Probe {
+    hash: u64,
+    start: usize,
+    key_len: usize,
+    end: usize,
+}
+
 /// One thread's search for pairs, and where they go.
 struct Pairs<'a, W> {
     build: Side<'a>,
@@ -194,26 +204,49 @@ impl<W: Write> Pairs<'_, W> {
         range: Range<usize>,
         out_path: &Path,
     ) -> Result<(), BenchError> {
+        let mut batch = Batch::default();
         for row in rows(side, range) {
             let (start, key_len, end) = row?;
-            self.pair(&side.text[start..start + key_len], &side.text[start + key_len + 1..end]);
+            let hash = xxh3_64(&side.text[start..start + key_len]);
+            let probe = Probe { hash, start, key_len, end };
+            batch.push(probe, |probes| self.pair_each(side.text, probes));
             if self.buffer.len() >= WRITE_BYTES {
                 self.flush().map_err(BenchError::write(out_path))?;
             }
         }
+        self.pair_each(side.text, batch.rest());
         Ok(())
     }
 
-    /// Hands on the pairs of one row of the larger side.
-    fn pair(&mut self, key: &[u8], value: &[u8]) {
-        let hash = xxh3_64(key);
+    /// Looks the rows up, then hands on their pairs: in loops of their own, so that the waits of
+    /// lookups overlap.
+    #[inline(never)]
+    fn pair_each(&mut self, text: &[u8], probes: &[Probe]) {
+        let mut heads = [NONE; BATCH_LEN];
+        for (head, probe) in heads.iter_mut().zip(probes) {
+            *head = self.find(probe.hash, &text[probe.start..probe.start + probe.key_len]);
+        }
+        for (head, probe) in heads.into_iter().zip(probes) {
+            let (key, value) = text[probe.start..probe.end].split_at(probe.key_len);
+            self.pair(probe.hash, head, key, &value[1..]);
+        }
+    }
+
+    /// The latest row of the smaller side with this key; [`NONE`] if there is none.
+    #[inline]
+    fn find(&self, hash: u64, key: &[u8]) -> u32 {
         let Table { heads, rows } = &self.tables[part_of(hash, self.tables.len())];
-        let text = self.build.text;
         let same = |&head: &u32| {
             let head = &rows[head as usize];
-            head.hash == hash && head.key(text) == key
+            head.hash == hash && head.key(self.build.text) == key
         };
-        let mut at = heads.find(hash, same).copied().unwrap_or(NONE);
+        heads.find(hash, same).copied().unwrap_or(NONE)
+    }
+
+    /// Hands on the pairs of one row of the larger side with the chain that starts at `at`.
+    fn pair(&mut self, hash: u64, mut at: u32, key: &[u8], value: &[u8]) {
+        let rows = &self.tables[part_of(hash, self.tables.len())].rows;
+        let text = self.build.text;
         while let Some(row) = rows.get(at as usize) {
             let (left, right) =
                 if self.build_left { (row.value(text), value) } else { (value, row.value(text)) };

@@ -3,6 +3,7 @@
 //! A *yardstick* is one job written out by hand, as well as we know how, for any input of its kind.
 //! It shares no code with the engine, so that it can say what the engine costs.
 
+mod batch;
 pub mod error;
 pub mod figures;
 pub mod input;

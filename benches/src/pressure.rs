@@ -90,8 +90,8 @@ impl Generated {
                 write_key(ranks.draw(rng), &mut bytes[start..start + KEY_LEN]);
             }
         }
-        // Records are printable ASCII: nothing is ever replaced.
-        self.buffer = Buffer::from_string(String::from_utf8_lossy(&bytes).into_owned());
+        // Records are printable ASCII. If they were not, none would come, which the tally shows.
+        self.buffer = Buffer::from_string(String::from_utf8(bytes).unwrap_or_default());
         self.at = 0;
         true
     }

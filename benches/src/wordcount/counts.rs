@@ -5,10 +5,10 @@ use std::io::{self, Write};
 
 use millstream_examples::generate::number::push_u64;
 
-use super::batch::Batch;
 use super::long::LongCounts;
 use super::short::{Key, SHORT_LEN_MAX, ShortCounts};
 use super::tokens::for_each_word;
+use crate::batch::Batch;
 
 /// Bytes gathered before each write.
 const WRITE_BYTES: usize = 1 << 20;

@@ -4,7 +4,6 @@
 //! not even UTF-8. Threads take pieces of the files and count each into tables of their own; then each thread
 //! merges one part of the words, divided by hash, out of all the tables.
 
-mod batch;
 mod counts;
 mod long;
 mod short;
