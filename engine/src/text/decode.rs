@@ -1,4 +1,4 @@
-//! [`Text`] under serde: written as a string, read back as a slice of the memory it is decoded from
+//! [`Text`] under serde: written as a string (as its bytes, in binary formats), read back as a slice of the memory it is decoded from
 //! when that memory is a [`Buffer`] announced by [`decode_scope`].
 
 use std::cell::RefCell;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
 
-use super::{Buffer, INLINE_BYTES_MAX, Text};
+use super::{Buffer, Text};
 
 thread_local! {
     static CURRENT: RefCell<Option<Arc<Buffer>>> = const { RefCell::new(None) };
@@ -44,27 +44,29 @@ impl Drop for DecodeScope {
 /// Comparing addresses is sound evidence: the buffer is alive and immutable, so bytes at addresses
 /// inside it are its bytes.
 #[inline]
-fn adopt(text: &str) -> Text {
-    if text.len() <= INLINE_BYTES_MAX {
-        return Text::from(text);
-    }
-    let shared = CURRENT.with_borrow(|current| {
+fn adopt(bytes: &[u8]) -> Option<Text> {
+    CURRENT.with_borrow(|current| {
         let buffer = current.as_ref()?;
-        let start = buffer.position_of(text.as_bytes())?;
-        Some(Text::share(buffer, start, start + text.len()))
-    });
-    shared.unwrap_or_else(|| Text::from(text))
+        let start = buffer.position_of(bytes)?;
+        Some(Text::share(buffer, start, start + bytes.len()))
+    })
 }
 
 impl Serialize for Text {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
+        match serializer.is_human_readable() {
+            true => serializer.serialize_str(self.as_str()),
+            false => serializer.serialize_bytes(self.as_bytes()),
+        }
     }
 }
 
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(TextVisitor)
+        match deserializer.is_human_readable() {
+            true => deserializer.deserialize_str(TextVisitor),
+            false => deserializer.deserialize_bytes(TextVisitor),
+        }
     }
 }
 
@@ -79,7 +81,7 @@ impl Visitor<'_> for TextVisitor {
 
     #[inline]
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Text, E> {
-        Ok(adopt(text))
+        Ok(adopt(text.as_bytes()).unwrap_or_else(|| Text::from(text)))
     }
 
     fn visit_string<E: de::Error>(self, text: String) -> Result<Text, E> {
@@ -87,8 +89,13 @@ impl Visitor<'_> for TextVisitor {
     }
 
     fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Text, E> {
+        // The announced buffer is a block that passed its checksum: what this type wrote into it is
+        // valid, and a check of each string again would take longer than the rest of decoding.
+        if let Some(text) = adopt(bytes) {
+            return Ok(text);
+        }
         std::str::from_utf8(bytes)
-            .map(adopt)
+            .map(Text::from)
             .map_err(|_| E::invalid_value(de::Unexpected::Bytes(bytes), &self))
     }
 }

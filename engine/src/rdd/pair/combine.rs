@@ -195,7 +195,7 @@ fn add_chunk<B: Combine, S: Cell<B::Combiner>>(
         match table.get_mut(slot, hash, key) {
             Some(cell) => cell.update(|combiner| B::add(state, combiner, value.clone())),
             None => {
-                table.insert(hash, compact(key.clone()), S::new(B::create(state, value.clone())))
+                table.insert(hash, compact(key.clone()), S::new(B::create(state, value.clone())));
             }
         }
     }

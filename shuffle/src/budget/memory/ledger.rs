@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A task may always grow to its floor. Beyond, it may grow to its fair share of what is not stored
-//! data, and only into what is free. Stored data may grow only into what is free, and to no more
+//! data, and only into what is free; the floors of idle slots are not. Stored data may grow only into what is free, and to no more
 //! than what the floors of all slots leave.
 
 use super::Refused;
@@ -13,6 +13,7 @@ use super::Refused;
 #[derive(Debug)]
 pub(in crate::budget) struct Ledger {
     limit: u64,
+    slots: u64,
     floor: u64,
     storage_max: u64,
     storage: u64,
@@ -30,6 +31,7 @@ impl Ledger {
         let storage_max = limit - slots * floor;
         Self {
             limit,
+            slots,
             floor,
             storage_max,
             storage: 0,
@@ -128,7 +130,9 @@ impl Ledger {
     }
 
     fn fits(&self, floors: u64, extra: u64) -> bool {
-        let taken = self.used().saturating_add(floors);
+        // The floors of slots without a task are kept for the tasks that may start there.
+        let idle = self.slots.saturating_sub(self.running) * self.floor;
+        let taken = self.used().saturating_add(floors).saturating_add(idle);
         taken.saturating_add(extra) <= self.limit
     }
 
