@@ -18,7 +18,7 @@ use crate::executor::{Launch, MapResult, Outcome, Report, Runtime, Slots};
 use crate::rdd::Payload;
 use crate::scheduler::{
     Capacity, Command, Event, ExecutorId, Incarnation, JobError, Millis, Scheduler,
-    SchedulerConfig, TaskId, TaskOutput,
+    SchedulerConfig, TaskFailure, TaskId, TaskOutput,
 };
 use crate::shared::{AccumulatorTotals, AccumulatorUpdates};
 
@@ -215,6 +215,11 @@ impl Driver {
                 (event, Some((Finished::Result(payload), updates)))
             }
             Outcome::Failed(failure) => {
+                if let TaskFailure::FetchFailed { shuffle, map, attempt, .. } = &failure {
+                    // The store keeps the first output of a map: what cannot be read makes room.
+                    let key = MapKey { shuffle: shuffle.0, map: *map };
+                    self.runtime.store.remove(key, u64::from(*attempt));
+                }
                 (Event::TaskFailed { task, executor, incarnation, failure }, None)
             }
         };
