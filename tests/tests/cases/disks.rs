@@ -78,6 +78,28 @@ fn c091_a_full_or_broken_directory_does_not_fail_the_job() {
     groups(&context);
 }
 
+#[test]
+fn c091_outputs_on_a_directory_that_broke_are_run_again() {
+    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let context = builder().memory_limit(MIB);
+    let context = context.local_dir(dirs[0].path(), None).local_dir(dirs[1].path(), None);
+    let context = context.build().unwrap();
+    let rows = context.range(0..ROWS, 40).map(|n| (scatter(n as u64), format!("{n:0>60}")));
+    let spread = rows.partition_by(8);
+    assert_eq!(spread.count().unwrap(), ROWS as u64);
+    let broken = dirs.iter().max_by_key(|dir| files_below(dir.path()).len()).unwrap();
+    let lost = files_below(broken.path()).len();
+    assert!(lost > 10, "many outputs are lost at once: {lost}");
+    for entry in std::fs::read_dir(broken.path()).unwrap() {
+        std::fs::remove_dir_all(entry.unwrap().path()).unwrap();
+    }
+    let mut keys = spread.keys().collect().unwrap();
+    keys.sort_unstable();
+    let mut known: Vec<u64> = (0..ROWS as u64).map(scatter).collect();
+    known.sort_unstable();
+    assert!(keys == known);
+}
+
 /// A file system of 1 MB, unmounted when dropped.
 struct Tmpfs<'a> {
     path: &'a Path,
