@@ -163,6 +163,6 @@ fn c093_files_of_a_killed_process_go_at_the_next_start() {
     );
     sorts_right(&context);
     drop(context);
-    assert_eq!(files_below(dir.path()), [foreign.clone()]);
+    assert_eq!(files_below(dir.path()), std::slice::from_ref(&foreign));
     assert_eq!(std::fs::read_to_string(foreign).unwrap(), "mine");
 }

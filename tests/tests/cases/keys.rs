@@ -57,8 +57,7 @@ fn c015_min_by_all_null() {
     let rows = [("a", (1, None)), ("a", (2, None)), ("b", (3, Some(5)))];
     let rows = rows.map(|(key, (value, order))| (key.to_owned(), (Some(value), order)));
     Matrix::default().rows([("a".to_owned(), None), ("b".to_owned(), Some(3))], |context, n| {
-        let least =
-            context.parallelize(rows.clone(), n).fold_by_key((None, None), |a, b| lesser(a, b));
+        let least = context.parallelize(rows.clone(), n).fold_by_key((None, None), lesser);
         Ok(least.map_values(|row| row.0))
     });
 }
@@ -148,7 +147,8 @@ fn c039_groups_of_structs_stay_whole_after_a_spill() {
 #[test]
 fn c051_ranges_at_the_edges_of_numbers() {
     let context = context();
-    assert_eq!(context.range(1..-1, 3).count().unwrap(), 0);
+    let (start, end) = (1, -1);
+    assert_eq!(context.range(start..end, 3).count().unwrap(), 0);
     assert_eq!(
         context.range(i64::MAX - 2..i64::MAX, 3).collect().unwrap(),
         [i64::MAX - 2, i64::MAX - 1]

@@ -77,7 +77,7 @@ fn c109_a_slow_reader_makes_nothing_grow() {
         wide(&context, 100_000, 200).partition_by(4).map_partitions_with_index(|at, rows| {
             let pause = std::time::Duration::from_millis(10);
             let slow = move |n: &usize| {
-                if at == 0 && n % 1_000 == 0 {
+                if at == 0 && n.is_multiple_of(1_000) {
                     std::thread::sleep(pause);
                 }
             };
