@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::{Receiver, bounded};
 use millstream_planner::ids::{JobId, ShuffleId};
 use millstream_planner::stages::StageOutput;
-use millstream_shuffle::store::MapKey;
+use millstream_shuffle::store::{DirId, MapKey};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::job::{Job, Submitted};
@@ -18,7 +18,7 @@ use crate::executor::{Launch, MapResult, Outcome, Report, Runtime, Slots};
 use crate::rdd::Payload;
 use crate::scheduler::{
     Capacity, Command, Event, ExecutorId, Incarnation, JobError, Millis, Scheduler,
-    SchedulerConfig, TaskId, TaskOutput,
+    SchedulerConfig, TaskFailure, TaskId, TaskOutput,
 };
 use crate::shared::{AccumulatorTotals, AccumulatorUpdates};
 
@@ -116,6 +116,12 @@ impl Driver {
                 driver.report(task, report);
             }
         });
+        let loser = Arc::downgrade(&driver);
+        driver.runtime.dirs.on_failure(move |dir| {
+            if let Some(driver) = loser.upgrade() {
+                driver.lose_dir(dir);
+            }
+        });
         let pool = Slots::start(slots, &driver.runtime, report)?;
         let clock = start_clock(Arc::downgrade(&driver))?;
         let mut state = driver.state.lock();
@@ -173,6 +179,17 @@ impl Driver {
         self.handle(self.state.lock(), Event::ShuffleReleased { shuffle }, None);
     }
 
+    /// A local directory broke. The outputs in it are given up together: found out one failed read
+    /// at a time, they would use up the attempts of the stage that reads them.
+    fn lose_dir(&self, dir: DirId) {
+        for (key, attempt) in self.runtime.store.lose_dir(dir) {
+            let (shuffle, map) = (ShuffleId(key.shuffle), key.map);
+            let event =
+                Event::OutputLost { shuffle, map, executor: LOCAL, attempt: attempt as u32 };
+            self.handle(self.state.lock(), event, None);
+        }
+    }
+
     /// A task asks whether it may publish its files.
     pub(crate) fn may_commit(&self, task: TaskId) -> bool {
         let mut state = self.state.lock();
@@ -215,6 +232,11 @@ impl Driver {
                 (event, Some((Finished::Result(payload), updates)))
             }
             Outcome::Failed(failure) => {
+                if let TaskFailure::FetchFailed { shuffle, map, attempt, .. } = &failure {
+                    // The store keeps the first output of a map: what cannot be read makes room.
+                    let key = MapKey { shuffle: shuffle.0, map: *map };
+                    self.runtime.store.remove(key, u64::from(*attempt));
+                }
                 (Event::TaskFailed { task, executor, incarnation, failure }, None)
             }
         };

@@ -132,7 +132,7 @@ fn sets() {
     Matrix::spilling().rows(set_a.intersection(&set_b).cloned(), |context, n| {
         Ok(context.parallelize(a.clone(), n).intersection(&context.parallelize(b.clone(), 4)))
     });
-    let kept: Vec<String> = a.iter().cloned().filter(|row| !set_b.contains(row)).collect();
+    let kept: Vec<String> = a.iter().filter(|row| !set_b.contains(*row)).cloned().collect();
     Matrix::spilling().rows(kept, |context, n| {
         Ok(context.parallelize(a.clone(), n).subtract(&context.parallelize(b.clone(), 4)))
     });

@@ -1,6 +1,6 @@
 //! Every operation of an `Rdd` through the matrix, against a naive model on vectors and maps.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod actions;
 mod arrange;

@@ -25,7 +25,7 @@ proptest! {
     ) {
         let context = context(slots);
         let (l, r) = (context.parallelize(left.clone(), m), context.parallelize(right.clone(), n));
-        let (ls, rs) = (grouped(left.clone()), grouped(right.clone()));
+        let (ls, rs) = (grouped(left.clone()), grouped(right));
 
         let groups: BTreeMap<_, _> = l.group_by_key().collect().unwrap().into_iter().collect();
         prop_assert_eq!(&groups, &ls);
