@@ -73,14 +73,6 @@ pub enum Error {
     /// The event log cannot be written.
     #[error("event log: {0}")]
     EventLog(String),
-    /// A checkpoint cannot be written or read.
-    #[error("checkpoint in {dir}: {why}")]
-    Checkpoint {
-        /// Its directory.
-        dir: String,
-        /// What is wrong.
-        why: String,
-    },
     /// The operating system refused something.
     #[error("{what}: {source}")]
     System {

@@ -14,10 +14,12 @@
 //! | `sets` | distinct, intersection, subtract |
 //! | `actions` | collect, count, reduce, take, top, ... |
 //! | `save` | text and Parquet files |
-//! | `persist` | persist, checkpoint |
+//! | `persist` | persist |
+//! | `checkpoint` | checkpoint |
 
 mod actions;
 mod arrange;
+mod checkpoint;
 mod data;
 mod narrow;
 mod node;

@@ -79,7 +79,7 @@ impl<T: Data> Rdd<T> {
 }
 
 /// Asks the driver, and commits or discards a finished part.
-fn commit(task: &Task, staging: &Staging, part: Part) -> Result<Part, TaskError> {
+pub(super) fn commit(task: &Task, staging: &Staging, part: Part) -> Result<Part, TaskError> {
     Metrics::add(&task.metrics.rows_out, part.rows);
     Metrics::add(&task.metrics.bytes_out, part.bytes);
     match (task.runtime.commit_gate)(task.id) {
