@@ -382,7 +382,7 @@ where
 }
 
 /// As many items of one row as may be added to a chunk at once.
-const ITEMS_SHORT: usize = CHUNK_ROWS / 4;
+const ITEMS_SHORT: usize = CHUNK_ROWS;
 
 struct MapPartitions<S, T, I, F>(Marker<(S, T, I, F)>);
 

@@ -119,8 +119,7 @@ fn load_word(bytes: &[u8], at: usize) -> u128 {
     }
 }
 
-/// The high bit of each byte that is ASCII whitespace or not ASCII. No carry crosses a byte: both
-/// terms of each sum are at most 0x7F.
+/// The high bit of each byte that is ASCII whitespace or may begin another whitespace character.
 #[inline]
 fn stop_bytes(word: u128) -> u128 {
     let low = stop_bytes_of_half(word as u64);
@@ -128,16 +127,33 @@ fn stop_bytes(word: u128) -> u128 {
     u128::from(low) | (u128::from(high) << 64)
 }
 
+/// No carry crosses a byte: both terms of each sum are at most 0x7F.
 #[inline]
 fn stop_bytes_of_half(word: u64) -> u64 {
-    const fn each(byte: u8) -> u64 {
-        u64::from_le_bytes([byte; 8])
-    }
     let low = word & each(0x7F);
     let from_tab = low + each(0x80 - 0x09);
     let past_return = low + each(0x80 - 0x0E);
     let not_blank = (low ^ each(0x20)) + each(0x7F);
-    ((from_tab & !past_return) | !not_blank | word) & each(0x80)
+    let ascii = ((from_tab & !past_return) | !not_blank) & !word & each(0x80);
+    match word & each(0x80) {
+        0 => ascii,
+        _ => ascii | wide_leads(word),
+    }
+}
+
+/// The high bit of each byte that begins a character of which some are whitespace: 0xC2 and 0xE1 to
+/// 0xE3. Most letters beyond ASCII begin with another byte.
+#[inline]
+fn wide_leads(word: u64) -> u64 {
+    let low = word & each(0x7F);
+    let from_e1 = low + each(0x80 - 0x61);
+    let past_e3 = low + each(0x80 - 0x64);
+    let not_c2 = (low ^ each(0x42)) + each(0x7F);
+    ((from_e1 & !past_e3) | !not_c2) & word & each(0x80)
+}
+
+const fn each(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
 }
 
 /// The length of the whitespace character (Unicode `White_Space`) at the start of `bytes`, or zero.
