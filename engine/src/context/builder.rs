@@ -134,8 +134,11 @@ impl ContextBuilder {
     /// [`Error::Setting`] for a setting that makes no sense, [`Error::LocalDirs`] if no directory can
     /// be used.
     pub fn build(self) -> Result<Context, Error> {
+        // A limit that was asked for is held closely; the default leaves the machine room enough.
         #[cfg(feature = "counting-allocator")]
-        crate::allocator::give_back_soon();
+        if self.memory_limit.is_some() {
+            crate::allocator::give_back_soon();
+        }
         let Master::Local { slots } = self.master.parse()?;
         let limit = self.memory_limit.unwrap_or_else(detect_limit);
         /// Less than this leaves no task room for its blocks.
