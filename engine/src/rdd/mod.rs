@@ -8,7 +8,10 @@
 //! |---|---|
 //! | `sources` | parallelize, range, text files |
 //! | `narrow` | map, filter, flat_map, map_partitions, ... |
-//! | `arrange` | union, zip, cartesian, coalesce, repartition, sample, glom, pipe |
+//! | `arrange` | union, coalesce, repartition |
+//! | `zip` | zip, zip_partitions, zip_with_index, cartesian |
+//! | `sample` | sample, take_sample, random_split |
+//! | `pipe` | pipe to a program |
 //! | `pair` | reduce_by_key, group_by_key, join, cogroup, ... |
 //! | `sort` | sort_by, sort_by_key, repartition_and_sort_within_partitions |
 //! | `sets` | distinct, intersection, subtract |
@@ -29,11 +32,13 @@ mod partitioner;
 mod persist;
 mod pipe;
 mod prepare;
+mod sample;
 mod save;
 mod sets;
 mod sort;
 mod sources;
 mod stream;
+mod zip;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -62,7 +67,10 @@ pub trait Portable: Copy + Send + Sync + 'static {}
 
 impl<F: Copy + Send + Sync + 'static> Portable for F {}
 
-/// A typed, partitioned, lazily computed collection; see the [module](self) for its operations.
+/// A typed, partitioned, lazily computed collection.
+///
+/// Operations return a new `Rdd` and compute nothing; actions (those that return a [`Result`] with a
+/// value) run a job.
 ///
 /// Cloning clones the handle, not the data. Rows have an order: partition by partition, and within a
 /// partition an order that depends on the input alone, not on threads, memory or retries.

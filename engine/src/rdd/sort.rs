@@ -10,10 +10,10 @@ use millstream_planner::ids::ShuffleId;
 use millstream_planner::lineage::Partitioning;
 use millstream_shuffle::partition::range_bounds;
 
-use super::arrange::Draw;
 use super::pair::{Scatter, exchange};
 use super::partitioner::{CustomPlacement, HashPlacement, Placement, RangePlacement, code_of};
 use super::prepare::{Prepare, Prepared};
+use super::sample::Draw;
 use super::stream::BoxStream;
 use super::{
     Data, Input, Key, Layout, Node, Operation, Partitioner, Portable, Rdd, map_side, operation,

@@ -1,0 +1,145 @@
+//! Random samples, seeded: the same seed gives the same rows, whatever is retried.
+
+use super::{Data, Layout, Rdd};
+use crate::error::Error;
+
+impl<T: Data> Rdd<T> {
+    /// About this share of the rows, each drawn by itself. The same seed gives the same sample.
+    #[must_use]
+    pub fn sample(&self, share: f64, seed: u64) -> Self {
+        let state = (share.clamp(0.0, 1.0), seed);
+        self.partitions_with("sample", self.node.layout.clone(), state, |state, partition, rows| {
+            let (share, seed) = *state;
+            let mut draw = Draw::new(seed, partition);
+            rows.filter(move |_| draw.next() < share)
+        })
+    }
+
+    /// Rows drawn with replacement: each occurs as often as a Poisson variable of this mean says.
+    #[must_use]
+    pub fn sample_with_replacement(&self, mean: f64, seed: u64) -> Self {
+        let state = (mean.max(0.0), seed);
+        self.partitions_with("sample", self.node.layout.clone(), state, |state, partition, rows| {
+            let (mean, seed) = *state;
+            let mut draw = Draw::new(seed, partition);
+            rows.flat_map(move |row| {
+                let times = draw.poisson(mean);
+                std::iter::repeat_n(row, times)
+            })
+        })
+    }
+
+    /// Exactly `n` rows (or all, if there are fewer) drawn without replacement, in no particular
+    /// order. The same seed gives the same rows.
+    ///
+    /// # Errors
+    /// If the job fails.
+    pub fn take_sample(&self, n: usize, seed: u64) -> Result<Vec<T>, Error> {
+        // Each row gets a random number of its own; the rows with the smallest are a fair sample.
+        let drawn = self.partitions_with(
+            "sample",
+            Layout::default(),
+            (n, seed),
+            |state, partition, rows| {
+                let (n, seed) = *state;
+                let mut draw = Draw::new(seed, partition);
+                let mut best: Vec<(u64, T)> = Vec::new();
+                for row in rows {
+                    best.push((draw.bits(), row));
+                    if best.len() >= n.saturating_mul(2).max(1024) {
+                        best.select_nth_unstable_by_key(n.saturating_sub(1), |(number, _)| *number);
+                        best.truncate(n);
+                    }
+                }
+                best.sort_by_key(|(number, _)| *number);
+                best.truncate(n);
+                best
+            },
+        );
+        let mut rows = drawn.collect()?;
+        rows.sort_by_key(|(number, _)| *number);
+        rows.truncate(n);
+        Ok(rows.into_iter().map(|(_, row)| row).collect())
+    }
+
+    /// The rows dealt at random into parts of about these weights, each row into one.
+    #[must_use]
+    pub fn random_split(&self, weights: &[f64], seed: u64) -> Vec<Self> {
+        let total: f64 = weights.iter().sum();
+        let mut from = 0.0;
+        let mut parts = Vec::with_capacity(weights.len());
+        for weight in weights {
+            let to = from + weight / total;
+            let state = (from, to, seed);
+            from = to;
+            let layout = self.node.layout.clone();
+            let part =
+                self.partitions_with("random_split", layout, state, |state, partition, rows| {
+                    let (from, to, seed) = *state;
+                    let mut draw = Draw::new(seed, partition);
+                    rows.filter(move |_| {
+                        let x = draw.next();
+                        from <= x && (x < to || to >= 1.0)
+                    })
+                });
+            parts.push(part);
+        }
+        parts
+    }
+}
+
+/// Seeded random numbers, one sequence a partition (SplitMix64).
+pub(super) struct Draw(u64);
+
+impl Draw {
+    pub(super) fn new(seed: u64, partition: u32) -> Self {
+        let mut draw = Self(seed ^ u64::from(partition).wrapping_mul(0xd1b5_4a32_d192_ed03));
+        draw.bits();
+        draw
+    }
+
+    pub(super) fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform in [0, 1).
+    fn next(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Poisson distributed (Knuth), in steps of at most 500 so that the exponential does not
+    /// underflow.
+    fn poisson(&mut self, mean: f64) -> usize {
+        let mut left = mean;
+        let mut count = 0;
+        while left > 0.0 {
+            let step = left.min(500.0);
+            left -= step;
+            let limit = (-step).exp();
+            let mut product = self.next();
+            while product > limit {
+                count += 1;
+                product *= self.next();
+            }
+        }
+        count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_are_uniform_and_poisson_enough() {
+        let mut draw = Draw::new(1, 2);
+        let mean = (0..100_000).map(|_| draw.next()).sum::<f64>() / 1e5;
+        assert!((mean - 0.5).abs() < 0.01, "{mean}");
+        let mean = (0..20_000).map(|_| draw.poisson(1.5) as f64).sum::<f64>() / 2e4;
+        assert!((mean - 1.5).abs() < 0.05, "{mean}");
+    }
+}
