@@ -1,18 +1,18 @@
-//! Actions: what runs a job and returns a value.
+//! Actions on rows as they are: collecting, counting, taking, and calling a function for each.
 
-use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::stream::{BoxStream, drain};
-use super::{Action, Data, Key, Portable, Rdd};
+use super::{Action, Data, PartitionRows, Portable, Rdd};
 use crate::closure::{assert_zero_sized, conjure};
 use crate::error::Error;
 use crate::executor::{Metrics, Place, Task, TaskError};
 
 impl<T: Data> Rdd<T> {
-    /// All rows, in order.
+    /// All rows, in order. They have to fit into memory, beside what the budget gives to tasks; see
+    /// [`Self::to_local_iterator`] if they do not.
     ///
     /// # Errors
     /// If the job fails.
@@ -25,104 +25,46 @@ impl<T: Data> Rdd<T> {
         Ok(all)
     }
 
+    /// All rows, in order, a partition at a time: each is computed by a job of its own when the one
+    /// before has been consumed. [Persist](Self::persist) what is expensive to compute. An error ends
+    /// the iteration.
+    ///
+    /// # Example
+    /// ```
+    /// # fn main() -> Result<(), millstream::Error> {
+    /// let context = millstream::Context::local("to_local_iterator")?;
+    /// let mut sum = 0;
+    /// for row in context.range(0..10, 3).to_local_iterator() {
+    ///     sum += row?;
+    /// }
+    /// assert_eq!(sum, 45);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn to_local_iterator(&self) -> impl Iterator<Item = Result<T, Error>> + use<T> {
+        let rows = self.clone();
+        let mut failed = false;
+        let parts = (0..self.partitions()).map_while(move |partition| {
+            if failed {
+                return None;
+            }
+            let target = partition..partition + 1;
+            let part = rows.run_on::<Collect<T>>("to_local_iterator", target, ());
+            failed = part.is_err();
+            Some(match part {
+                Ok(parts) => parts.into_iter().flatten().map(Ok).collect(),
+                Err(error) => vec![Err(error)],
+            })
+        });
+        parts.flatten()
+    }
+
     /// The number of rows.
     ///
     /// # Errors
     /// If the job fails.
     pub fn count(&self) -> Result<u64, Error> {
         Ok(self.run::<Count<T>>("count", ())?.into_iter().sum())
-    }
-
-    /// All rows combined by `f`, which must be associative; `None` if there are none. Partitions are
-    /// combined in order.
-    ///
-    /// # Errors
-    /// If the job fails.
-    pub fn reduce<F: Fn(T, T) -> T + Portable>(&self, f: F) -> Result<Option<T>, Error> {
-        assert_zero_sized!(F, "reduce_with");
-        self.reduce_with((), move |(), a, b| f(a, b))
-    }
-
-    /// All rows combined by `f`, which also sees `state`.
-    ///
-    /// # Errors
-    /// If the job fails.
-    pub fn reduce_with<S: Data, F>(&self, state: S, f: F) -> Result<Option<T>, Error>
-    where
-        F: Fn(&S, T, T) -> T + Portable,
-    {
-        assert_zero_sized!(F, "reduce_with");
-        let parts = self.run::<Reduce<S, T, F>>("reduce", state.clone())?;
-        Ok(parts.into_iter().flatten().reduce(|a, b| f(&state, a, b)))
-    }
-
-    /// All rows combined by `f`, starting from `zero`, which must be neutral: it is used once a
-    /// partition and once more for the whole.
-    ///
-    /// # Errors
-    /// If the job fails.
-    pub fn fold<F: Fn(T, T) -> T + Portable>(&self, zero: T, f: F) -> Result<T, Error> {
-        assert_zero_sized!(F, "aggregate");
-        self.aggregate(zero, f, f)
-    }
-
-    /// A value of another type made of all rows: `add` adds a row to it, starting from `zero`; `merge`
-    /// merges the values of two partitions.
-    ///
-    /// # Example
-    /// ```
-    /// # fn main() -> Result<(), millstream::Error> {
-    /// let context = millstream::Context::local("aggregate")?;
-    /// let lengths = context.parallelize(["a", "bcd"].map(String::from), 2);
-    /// assert_eq!(lengths.aggregate(0, |total, word| total + word.len(), |a, b| a + b)?, 4);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// If the job fails.
-    pub fn aggregate<C: Data, Add, Merge>(
-        &self,
-        zero: C,
-        add: Add,
-        merge: Merge,
-    ) -> Result<C, Error>
-    where
-        Add: Fn(C, T) -> C + Portable,
-        Merge: Fn(C, C) -> C + Portable,
-    {
-        assert_zero_sized!(Add, "map_partitions_with");
-        let _ = add;
-        let parts = self.run::<Fold<T, C, Add>>("aggregate", zero.clone())?;
-        Ok(parts.into_iter().fold(zero, merge))
-    }
-
-    /// Like [`Self::aggregate`], with the values of the partitions merged on executors, about the
-    /// square root of them at a time, before the driver merges the rest: for many partitions with
-    /// large values.
-    ///
-    /// # Errors
-    /// If the job fails.
-    pub fn tree_aggregate<C: Data, Add, Merge>(
-        &self,
-        zero: C,
-        add: Add,
-        merge: Merge,
-    ) -> Result<C, Error>
-    where
-        Add: Fn(C, T) -> C + Portable,
-        Merge: Fn(C, C) -> C + Portable,
-    {
-        assert_zero_sized!(Add, "map_partitions_with");
-        assert_zero_sized!(Merge, "map_partitions_with");
-        let groups = f64::from(self.partitions()).sqrt().ceil() as u32;
-        self.map_partitions_with((zero.clone(), groups), move |(zero, groups), partition, rows| {
-            std::iter::once((partition % groups, rows.fold(zero.clone(), add)))
-        })
-        .with_partitions(groups.max(1))
-        .reduce_by_key(merge)
-        .values()
-        .aggregate(zero, merge, merge)
     }
 
     /// The first `n` rows. Few partitions are computed at first, more if they do not hold enough.
@@ -160,7 +102,8 @@ impl<T: Data> Rdd<T> {
         Ok(self.first()?.is_none())
     }
 
-    /// Calls `f` for each row, on the executors.
+    /// Calls `f` for each row, in the tasks. A task that is tried again calls it again for the rows it
+    /// had done, so that what `f` does to the world outside should bear that.
     ///
     /// # Errors
     /// If the job fails.
@@ -169,7 +112,7 @@ impl<T: Data> Rdd<T> {
         self.for_each_with((), move |(), row| f(row))
     }
 
-    /// Calls `f` for each row, on the executors, with `state`.
+    /// Calls `f` for each row, in the tasks, with `state`; otherwise as [`Self::for_each`].
     ///
     /// # Errors
     /// If the job fails.
@@ -181,6 +124,50 @@ impl<T: Data> Rdd<T> {
         assert_zero_sized!(F, "for_each_with");
         let _ = f;
         self.run::<ForEach<S, T, F>>("for_each", state)?;
+        Ok(())
+    }
+
+    /// Calls `f` once for each partition, with all its rows: for what has to be set up once, such as a
+    /// connection. Otherwise as [`Self::for_each`].
+    ///
+    /// # Example
+    /// ```
+    /// # fn main() -> Result<(), millstream::Error> {
+    /// let context = millstream::Context::local("for_each_partition")?;
+    /// let largest = context.accumulator::<u64>();
+    /// context.range(0..10, 2).for_each_partition_with(largest.clone(), |largest, _, rows| {
+    ///     largest.add(rows.max().unwrap_or(0) as u64);
+    /// })?;
+    /// assert_eq!(largest.value(), 4 + 9);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If the job fails.
+    pub fn for_each_partition<F: Fn(PartitionRows<T>) + Portable>(
+        &self,
+        f: F,
+    ) -> Result<(), Error> {
+        assert_zero_sized!(F, "for_each_partition_with");
+        self.for_each_partition_with((), move |(), _, rows| f(rows))
+    }
+
+    /// Calls `f` once for each partition, with `state`, the partition's index and all its rows.
+    ///
+    /// # Errors
+    /// If the job fails.
+    pub fn for_each_partition_with<S: Data, F>(&self, state: S, f: F) -> Result<(), Error>
+    where
+        F: Fn(&S, u32, PartitionRows<T>) + Portable,
+    {
+        assert_zero_sized!(F, "for_each_partition_with");
+        self.map_partitions_with(state, move |state, partition, rows| {
+            f(state, partition, rows);
+            None::<()>
+        })
+        .renamed("for_each_partition")
+        .count()?;
         Ok(())
     }
 
@@ -199,55 +186,6 @@ impl<T: Data> Rdd<T> {
         params: A::Params,
     ) -> Result<Vec<A::Out>, Error> {
         self.context.inner().run::<A>(self.context.scope(), name, &self.node, targets, params)
-    }
-}
-
-impl<T: Data + Ord> Rdd<T> {
-    /// The `n` largest rows, the largest first.
-    ///
-    /// # Errors
-    /// If the job fails.
-    pub fn top(&self, n: usize) -> Result<Vec<T>, Error> {
-        let best = self.map(std::cmp::Reverse).take_ordered(n)?;
-        Ok(best.into_iter().map(|row| row.0).collect())
-    }
-
-    /// The `n` smallest rows, the smallest first. Each task holds no more than about twice `n` rows.
-    ///
-    /// # Errors
-    /// If the job fails.
-    pub fn take_ordered(&self, n: usize) -> Result<Vec<T>, Error> {
-        let parts = self.run::<Smallest<T>>("take_ordered", n)?;
-        let mut rows: Vec<T> = parts.into_iter().flatten().collect();
-        rows.sort();
-        rows.truncate(n);
-        Ok(rows)
-    }
-
-    /// The largest row, if there is one.
-    ///
-    /// # Errors
-    /// If the job fails.
-    pub fn max(&self) -> Result<Option<T>, Error> {
-        self.reduce(|a, b| a.max(b))
-    }
-
-    /// The smallest row, if there is one.
-    ///
-    /// # Errors
-    /// If the job fails.
-    pub fn min(&self) -> Result<Option<T>, Error> {
-        self.reduce(|a, b| a.min(b))
-    }
-}
-
-impl<T: Key> Rdd<T> {
-    /// How often each row occurs.
-    ///
-    /// # Errors
-    /// If the job fails.
-    pub fn count_by_value(&self) -> Result<HashMap<T, u64>, Error> {
-        self.map(|row| (row, ())).count_by_key()
     }
 }
 
@@ -284,55 +222,6 @@ impl<T: Data> Action for Count<T> {
     }
 }
 
-struct Reduce<S, T, F>(Marker<(S, T, F)>);
-
-impl<S: Data, T: Data, F: Fn(&S, T, T) -> T + Portable> Action for Reduce<S, T, F> {
-    type Params = S;
-    type In = T;
-    type Out = Option<T>;
-
-    fn run(state: Arc<S>, mut rows: BoxStream<T>, task: &Task) -> Result<Option<T>, TaskError> {
-        let f = conjure::<F>();
-        let mut place = Place::named("reduce");
-        let mut result = None;
-        while let Some(chunk) = rows.next_chunk()? {
-            task.check()?;
-            let mut at = place.rows();
-            for row in chunk {
-                at.step();
-                result = Some(match result {
-                    None => row,
-                    Some(so_far) => f(&state, so_far, row),
-                });
-            }
-        }
-        Ok(result)
-    }
-}
-
-struct Fold<T, C, Add>(Marker<(T, C, Add)>);
-
-impl<T: Data, C: Data, Add: Fn(C, T) -> C + Portable> Action for Fold<T, C, Add> {
-    type Params = C;
-    type In = T;
-    type Out = C;
-
-    fn run(zero: Arc<C>, mut rows: BoxStream<T>, task: &Task) -> Result<C, TaskError> {
-        let add = conjure::<Add>();
-        let mut place = Place::named("aggregate");
-        let mut result = C::clone(&zero);
-        while let Some(chunk) = rows.next_chunk()? {
-            task.check()?;
-            let mut at = place.rows();
-            for row in chunk {
-                at.step();
-                result = add(result, row);
-            }
-        }
-        Ok(result)
-    }
-}
-
 struct Take<T>(Marker<T>);
 
 impl<T: Data> Action for Take<T> {
@@ -347,37 +236,6 @@ impl<T: Data> Action for Take<T> {
             taken.extend(chunk.into_iter().take(*n - taken.len()));
         }
         Ok(taken)
-    }
-}
-
-struct Smallest<T>(Marker<T>);
-
-impl<T: Data + Ord> Action for Smallest<T> {
-    type Params = usize;
-    type In = T;
-    type Out = Vec<T>;
-
-    fn run(n: Arc<usize>, mut rows: BoxStream<T>, task: &Task) -> Result<Vec<T>, TaskError> {
-        let n = *n;
-        let mut best: Vec<T> = Vec::new();
-        if n == 0 {
-            return Ok(best);
-        }
-        // A buffer of twice `n` is cut back to the best `n` when it is full: on average a
-        // constant number of comparisons a row.
-        while let Some(chunk) = rows.next_chunk()? {
-            task.check()?;
-            for row in chunk {
-                best.push(row);
-                if best.len() >= n.saturating_mul(2).max(1024) {
-                    best.select_nth_unstable(n - 1);
-                    best.truncate(n);
-                }
-            }
-        }
-        best.sort_unstable();
-        best.truncate(n);
-        Ok(best)
     }
 }
 

@@ -15,7 +15,8 @@
 //! | `pair` | reduce_by_key, group_by_key, join, cogroup, ... |
 //! | `sort` | sort_by, sort_by_key, repartition_and_sort_within_partitions |
 //! | `sets` | distinct, intersection, subtract |
-//! | `actions` | collect, count, reduce, take, top, ... |
+//! | `actions` | collect, count, take, for_each, ... |
+//! | `reduce` | reduce, fold, aggregate, max, top, sum, ... |
 //! | `save` | text and Parquet files |
 //! | `persist` | persist |
 //! | `checkpoint` | checkpoint |
@@ -32,6 +33,7 @@ mod partitioner;
 mod persist;
 mod pipe;
 mod prepare;
+mod reduce;
 mod sample;
 mod save;
 mod sets;
@@ -181,6 +183,11 @@ impl<T: Data> Rdd<T> {
     /// The number of partitions asked for the next exchange.
     pub(crate) fn exchange_partitions(&self) -> Option<u32> {
         self.exchange
+    }
+
+    /// `next`, which was made of this one, with the number of partitions that was asked for here.
+    pub(crate) fn hand_on<U>(&self, next: Rdd<U>) -> Rdd<U> {
+        Rdd { exchange: self.exchange, ..next }
     }
 
     /// The number of partitions of an exchange nobody has asked a number for.

@@ -234,7 +234,12 @@ impl<T> PartitionRows<T> {
     /// The iterator, and where it leaves the error that ended it.
     pub(crate) fn new(stream: BoxStream<T>) -> (Self, Rc<RefCell<Option<TaskError>>>) {
         let error = Rc::default();
-        (Self { rows: Rows::new(stream), error: Rc::clone(&error) }, error)
+        (Self::leaving(stream, &error), error)
+    }
+
+    /// An iterator that leaves the error which ends it in `error`.
+    pub(crate) fn leaving(stream: BoxStream<T>, error: &Rc<RefCell<Option<TaskError>>>) -> Self {
+        Self { rows: Rows::new(stream), error: Rc::clone(error) }
     }
 }
 

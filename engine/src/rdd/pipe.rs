@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::marker::PhantomData;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crossbeam::channel::{Receiver, Select, Sender, bounded};
 
@@ -33,6 +34,9 @@ impl<T: Data + Display> Rdd<T> {
     }
 }
 
+/// How long a task waits for its program before it looks whether it has been cancelled.
+const PATIENCE: Duration = Duration::from_millis(50);
+
 struct Pipe<T>(PhantomData<fn() -> T>);
 
 impl<T: Data + Display> Operation for Pipe<T> {
@@ -60,7 +64,7 @@ impl<T: Data + Display> Operation for Pipe<T> {
                     }
                 }
                 match program.exchange(&mut waiting)? {
-                    Exchange::Taken => {}
+                    Exchange::Nothing => {}
                     Exchange::Lines(lines) => return Ok(Some(lines)),
                     Exchange::Ended => return program.finish().map(|()| None),
                 }
@@ -88,8 +92,8 @@ struct Program {
 }
 
 enum Exchange {
-    /// The program has taken a block of input.
-    Taken,
+    /// The program has taken a block of input, or has done nothing for a while.
+    Nothing,
     /// The program has printed lines.
     Lines(Vec<String>),
     /// The program has closed its output.
@@ -120,7 +124,7 @@ impl Program {
         Ok(Self { name, child, input: Some(input), output, ended: false })
     }
 
-    /// Waits until the program takes the waiting block or gives lines.
+    /// Waits until the program takes the waiting block or gives lines, but not for long.
     fn exchange(&mut self, waiting: &mut Option<Vec<u8>>) -> Result<Exchange, TaskError> {
         let mut select = Select::new();
         let printed = select.recv(&self.output);
@@ -129,7 +133,7 @@ impl Program {
         {
             select.send(input);
         }
-        let ready = select.select();
+        let Ok(ready) = select.select_timeout(PATIENCE) else { return Ok(Exchange::Nothing) };
         if ready.index() == printed {
             return match ready.recv(&self.output) {
                 Ok(Ok(lines)) => Ok(Exchange::Lines(lines)),
@@ -144,7 +148,7 @@ impl Program {
             // input is not wanted.
             let _ = ready.send(input, block);
         }
-        Ok(Exchange::Taken)
+        Ok(Exchange::Nothing)
     }
 
     fn finish(&mut self) -> Result<(), TaskError> {

@@ -62,30 +62,49 @@ impl<T: Data> Rdd<T> {
         Ok(rows.into_iter().map(|(_, row)| row).collect())
     }
 
-    /// The rows dealt at random into parts of about these weights, each row into one.
+    /// The rows dealt at random into parts of about these weights, each row into exactly one. The same
+    /// seed gives the same parts. Each part reads this `Rdd` again: [persist](Self::persist) what is
+    /// expensive to compute.
+    ///
+    /// # Example
+    /// ```
+    /// # fn main() -> Result<(), millstream::Error> {
+    /// let context = millstream::Context::local("random_split")?;
+    /// let parts = context.range(0..1_000, 4).random_split(&[0.8, 0.2], 7);
+    /// assert_eq!(parts[0].count()? + parts[1].count()?, 1_000);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn random_split(&self, weights: &[f64], seed: u64) -> Vec<Self> {
-        let total: f64 = weights.iter().sum();
-        let mut from = 0.0;
-        let mut parts = Vec::with_capacity(weights.len());
-        for weight in weights {
-            let to = from + weight / total;
-            let state = (from, to, seed);
-            from = to;
-            let layout = self.node.layout.clone();
-            let part =
-                self.partitions_with("random_split", layout, state, |state, partition, rows| {
-                    let (from, to, seed) = *state;
-                    let mut draw = Draw::new(seed, partition);
-                    rows.filter(move |_| {
-                        let x = draw.next();
-                        from <= x && (x < to || to >= 1.0)
-                    })
-                });
-            parts.push(part);
-        }
-        parts
+        let parts = shares(weights).into_iter().map(|(from, to)| {
+            let (layout, state) = (self.node.layout.clone(), (from, to, seed));
+            self.partitions_with("random_split", layout, state, |state, partition, rows| {
+                let (from, to, seed) = *state;
+                let mut draw = Draw::new(seed, partition);
+                rows.filter(move |_| (from..to).contains(&draw.next()))
+            })
+        });
+        parts.collect()
     }
+}
+
+/// Intervals of these weights that cover all of [0, 1), whatever rounding does to their sum. A weight
+/// that is no positive number counts as 0.
+fn shares(weights: &[f64]) -> Vec<(f64, f64)> {
+    let weights: Vec<f64> = weights.iter().map(|weight| weight.max(0.0)).collect();
+    let total: f64 = weights.iter().sum();
+    let mut from = 0.0;
+    let mut shares = Vec::with_capacity(weights.len());
+    for weight in weights {
+        let to = if total > 0.0 { from + weight / total } else { from };
+        shares.push((from, to));
+        from = to;
+    }
+    if let Some((_, to)) = shares.last_mut() {
+        *to = f64::INFINITY;
+    }
+    shares
 }
 
 /// Seeded random numbers, one sequence a partition (SplitMix64).
@@ -133,6 +152,17 @@ impl Draw {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_leave_no_gap() {
+        for weights in [&[0.1; 10][..], &[1.0, 2.0], &[0.0, 0.0], &[-1.0, f64::NAN, 3.0]] {
+            let shares = shares(weights);
+            assert_eq!(shares[0].0, 0.0, "{weights:?}");
+            assert!(shares.windows(2).all(|pair| pair[0].1 == pair[1].0), "{weights:?}");
+            assert!(shares[shares.len() - 1].1 >= 1.0, "{weights:?}");
+        }
+        assert_eq!(shares(&[1.0, 3.0])[0], (0.0, 0.25));
+    }
 
     #[test]
     fn draws_are_uniform_and_poisson_enough() {

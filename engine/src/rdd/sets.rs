@@ -3,7 +3,8 @@
 use super::{Data, Key, Rdd};
 
 impl<T: Key> Rdd<T> {
-    /// Each different row once. NaN-free by construction: keys have total equality.
+    /// Each different row once. Rows are keys: floats, which are not equal to themselves where they are
+    /// NaN, are none.
     ///
     /// # Example
     /// ```
@@ -37,11 +38,7 @@ impl<T: Key> Rdd<T> {
     }
 
     fn paired(&self) -> Rdd<(T, ())> {
-        let pairs = self.map(|row| (row, ()));
-        match self.exchange_partitions() {
-            Some(partitions) => pairs.with_partitions(partitions),
-            None => pairs,
-        }
+        self.hand_on(self.map(|row| (row, ())))
     }
 }
 

@@ -120,7 +120,7 @@ impl<T: Data> Rdd<T> {
     #[must_use]
     pub fn sort_by<K: Data + Ord, F: Fn(&T) -> K + Portable>(&self, f: F) -> Self {
         assert_zero_sized!(F, "sort_by_with");
-        self.keyed(self.key_by(f)).sort_by_key().values()
+        self.hand_on(self.key_by(f)).sort_by_key().values()
     }
 
     /// The rows in the order of a key, found by `f` with the help of `state`.
@@ -130,22 +130,14 @@ impl<T: Data> Rdd<T> {
         F: Fn(&S, &T) -> K + Portable,
     {
         assert_zero_sized!(F, "sort_by_with");
-        self.keyed(self.key_by_with(state, f)).sort_by_key().values()
+        self.hand_on(self.key_by_with(state, f)).sort_by_key().values()
     }
 
     /// The rows in the reverse order of a key, found by `f`.
     #[must_use]
     pub fn sort_by_descending<K: Data + Ord, F: Fn(&T) -> K + Portable>(&self, f: F) -> Self {
         assert_zero_sized!(F, "sort_by_with");
-        self.keyed(self.key_by(f)).sort_by_key_descending().values()
-    }
-
-    /// Pairs made of this one, with the number of partitions that was asked for here.
-    fn keyed<K: Data>(&self, pairs: Rdd<(K, T)>) -> Rdd<(K, T)> {
-        match self.exchange_partitions() {
-            Some(partitions) => pairs.with_partitions(partitions),
-            None => pairs,
-        }
+        self.hand_on(self.key_by(f)).sort_by_key_descending().values()
     }
 }
 

@@ -6,9 +6,13 @@ use std::sync::Arc;
 
 use millstream_planner::stages::Determinism;
 
+use super::narrow::checked;
 use super::prepare::{Prepare, Prepared};
 use super::stream::{BoxStream, CHUNK_ROWS, Rows, from_fn};
-use super::{Data, Input, Layout, Node, NodeSpec, Operation, Rdd, operation};
+use super::{
+    Data, Input, Layout, Node, NodeSpec, Operation, PartitionRows, Portable, Rdd, operation,
+};
+use crate::closure::{assert_zero_sized, conjure};
 use crate::error::Error;
 use crate::executor::{Task, TaskError};
 
@@ -19,24 +23,80 @@ impl<T: Data> Rdd<T> {
     /// # Errors
     /// [`Error::Mismatch`] if the numbers of partitions differ.
     pub fn zip<U: Data>(&self, other: &Rdd<U>) -> Result<Rdd<(T, U)>, Error> {
-        if self.partitions() != other.partitions() {
-            return Err(Error::Mismatch {
-                operation: "zip",
-                why: format!(
-                    "one side has {} partitions and the other {}; repartition one of them",
-                    self.partitions(),
-                    other.partitions()
-                ),
-            });
-        }
+        same_partitions("zip", self.partitions(), other.partitions())?;
         let code = operation::<Zip<T, U>>(());
         let inputs = [&self.node, &other.node];
         let partitions = self.partitions();
         Ok(Rdd::narrow(&self.context, "zip", &inputs, partitions, Layout::default(), code))
     }
 
+    /// What `f` makes of two partitions at the same place. They may have different numbers of rows.
+    ///
+    /// # Example
+    /// ```
+    /// # fn main() -> Result<(), millstream::Error> {
+    /// let context = millstream::Context::local("zip_partitions")?;
+    /// let (left, right) = (context.range(0..4, 2), context.range(10..12, 2));
+    /// let sizes = left.zip_partitions(&right, |a, b| Some((a.count(), b.count())))?;
+    /// assert_eq!(sizes.collect()?, [(2, 1), (2, 1)]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the numbers of partitions differ.
+    pub fn zip_partitions<U: Data, I, F>(&self, other: &Rdd<U>, f: F) -> Result<Rdd<I::Item>, Error>
+    where
+        I: IntoIterator<Item: Data, IntoIter: 'static> + 'static,
+        F: Fn(PartitionRows<T>, PartitionRows<U>) -> I + Portable,
+    {
+        assert_zero_sized!(F, "zip_partitions_with");
+        self.zip_partitions_with(other, (), move |(), a, b| f(a, b))
+    }
+
+    /// [`Self::zip_partitions`] with a closure that also sees `state`.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the numbers of partitions differ.
+    pub fn zip_partitions_with<S: Data, U: Data, I, F>(
+        &self,
+        other: &Rdd<U>,
+        state: S,
+        f: F,
+    ) -> Result<Rdd<I::Item>, Error>
+    where
+        I: IntoIterator<Item: Data, IntoIter: 'static> + 'static,
+        F: Fn(&S, PartitionRows<T>, PartitionRows<U>) -> I + Portable,
+    {
+        assert_zero_sized!(F, "zip_partitions_with");
+        let _ = f;
+        same_partitions("zip_partitions", self.partitions(), other.partitions())?;
+        let code = operation::<ZipPartitions<S, T, U, I, F>>(state);
+        let inputs = [&self.node, &other.node];
+        let partitions = self.partitions();
+        Ok(Rdd::narrow(
+            &self.context,
+            "zip_partitions",
+            &inputs,
+            partitions,
+            Layout::default(),
+            code,
+        ))
+    }
+
     /// Rows with their positions, counted from 0 over all partitions. The sizes of the partitions are
-    /// found by a job of its own when the first action needs them.
+    /// found by a job of its own when the first action needs them: [persist](Self::persist) what is
+    /// expensive to compute twice.
+    ///
+    /// # Example
+    /// ```
+    /// # fn main() -> Result<(), millstream::Error> {
+    /// let context = millstream::Context::local("zip_with_index")?;
+    /// let rows = context.parallelize(['a', 'b', 'c'], 2).zip_with_index();
+    /// assert_eq!(rows.collect()?, [('a', 0), ('b', 1), ('c', 2)]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn zip_with_index(&self) -> Rdd<(T, u64)> {
         let starts = Prepared::new();
@@ -80,6 +140,15 @@ impl<T: Data> Rdd<T> {
     }
 }
 
+fn same_partitions(operation: &'static str, left: u32, right: u32) -> Result<(), Error> {
+    if left == right {
+        return Ok(());
+    }
+    let why =
+        format!("one side has {left} partitions and the other {right}; repartition one of them");
+    Err(Error::Mismatch { operation, why })
+}
+
 type Marker<T> = PhantomData<fn() -> T>;
 
 struct Zip<T, U>(Marker<(T, U)>);
@@ -117,6 +186,28 @@ impl<T: Data, U: Data> Operation for Zip<T, U> {
             }
             Ok((!out.is_empty()).then_some(out))
         }))
+    }
+}
+
+struct ZipPartitions<S, T, U, I, F>(Marker<(S, T, U, I, F)>);
+
+impl<S: Data, T: Data, U: Data, I, F> Operation for ZipPartitions<S, T, U, I, F>
+where
+    I: IntoIterator<Item: Data, IntoIter: 'static> + 'static,
+    F: Fn(&S, PartitionRows<T>, PartitionRows<U>) -> I + Portable,
+{
+    type Params = S;
+    type Out = I::Item;
+
+    fn open(
+        state: Arc<S>,
+        node: &Node,
+        task: &Task,
+        partition: u32,
+    ) -> Result<BoxStream<I::Item>, TaskError> {
+        let (left, error) = PartitionRows::new(task.open_parent::<T>(node, 0, partition)?);
+        let right = PartitionRows::leaving(task.open_parent::<U>(node, 1, partition)?, &error);
+        Ok(checked(conjure::<F>()(&state, left, right).into_iter(), error))
     }
 }
 

@@ -42,7 +42,7 @@ impl<K: Key, V: Data> Rdd<(K, V)> {
     /// used once for each key of each partition.
     #[must_use]
     pub fn fold_by_key<F: Fn(V, V) -> V + Portable>(&self, zero: V, f: F) -> Self {
-        assert_zero_sized!(F, "aggregate_by_key_with");
+        assert_zero_sized!(F, "combine_by_key_with");
         self.combining(
             "fold_by_key",
             zero,
@@ -154,7 +154,7 @@ impl<K: Key, V: Data> Rdd<(K, V)> {
     /// # Errors
     /// If the job fails.
     pub fn count_by_key(&self) -> Result<HashMap<K, u64>, Error> {
-        self.map_values(|_| 1).reduce_by_key(|a: u64, b| a + b).collect_as_map()
+        self.hand_on(self.map_values(|_| 1)).reduce_by_key(|a: u64, b| a + b).collect_as_map()
     }
 
     /// All pairs as a map; of several values of one key the last one stays.

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use millstream_planner::lineage::Partitioning;
 
 use super::exchange::by_key;
+use crate::closure::assert_zero_sized;
 use crate::executor::{Task, TaskError, read_rows};
 use crate::operators::{ByHash, HashGroups, Sorter, split_by_key};
 use crate::rdd::{
-    BoxStream, CHUNK_ROWS, Data, Input, Key, Node, Operation, Rdd, from_fn, operation,
+    BoxStream, CHUNK_ROWS, Data, Input, Key, Node, Operation, Portable, Rdd, from_fn, operation,
 };
 
 impl<K: Key, V: Data> Rdd<(K, V)> {
@@ -45,6 +46,37 @@ impl<K: Key, V: Data> Rdd<(K, V)> {
             ((_, true), Some(known)) => (Input::Narrow(Arc::clone(&self.node)), known.clone()),
             ((partitions, _), _) => (self.hash_exchange(), Partitioning::Hash { partitions }),
         }
+    }
+}
+
+impl<T: Data> Rdd<T> {
+    /// The rows with each key, found by `f`, in the order of the input. The rows of one key have to fit
+    /// into memory together; see [`group_by_key`](Rdd::group_by_key).
+    ///
+    /// # Example
+    /// ```
+    /// # fn main() -> Result<(), millstream::Error> {
+    /// let context = millstream::Context::local("group_by")?;
+    /// let mut groups = context.range(0..5, 2).group_by(|n| n % 2).collect()?;
+    /// groups.sort();
+    /// assert_eq!(groups, [(0, vec![0, 2, 4]), (1, vec![1, 3])]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn group_by<K: Key, F: Fn(&T) -> K + Portable>(&self, f: F) -> Rdd<(K, Vec<T>)> {
+        assert_zero_sized!(F, "group_by_with");
+        self.group_by_with((), move |(), row| f(row))
+    }
+
+    /// The rows with each key, found by `f` with the help of `state`.
+    #[must_use]
+    pub fn group_by_with<S: Data, K: Key, F>(&self, state: S, f: F) -> Rdd<(K, Vec<T>)>
+    where
+        F: Fn(&S, &T) -> K + Portable,
+    {
+        assert_zero_sized!(F, "group_by_with");
+        self.hand_on(self.key_by_with(state, f)).group_by_key()
     }
 }
 
