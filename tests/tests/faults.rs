@@ -7,6 +7,7 @@
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use millstream::scheduler::{JobError, PolicyKind, TaskFailure};
@@ -103,10 +104,33 @@ fn cancelling_a_group_frees_its_slots_at_once() {
     assert_eq!(files_below(dir.path()).len(), 1, "the owner's mark alone is left");
 }
 
+static PIPED: AtomicBool = AtomicBool::new(false);
+
+#[test]
+fn cancelling_frees_the_slots_of_programs_that_neither_read_nor_print() {
+    let context = builder().build().unwrap();
+    let piped = context.in_group("pipe").range(0..2, 2).map(|n| {
+        PIPED.store(true, Ordering::SeqCst);
+        n
+    });
+    let piped = piped.pipe(["sleep", "1000"]);
+    std::thread::scope(|scope| {
+        let job = scope.spawn(|| piped.count());
+        wait_for(|| PIPED.load(Ordering::SeqCst));
+        context.cancel_group("pipe");
+        let error = job.join().unwrap().unwrap_err();
+        assert!(matches!(error, Error::Job(JobError::Cancelled { .. })), "{error}");
+    });
+    assert_eq!(meet(&context), 2);
+}
+
+/// Tests that let tasks meet take turns.
+static MEETING: Mutex<()> = Mutex::new(());
 static MET: AtomicU32 = AtomicU32::new(0);
 
 /// Runs two tasks that end only when both run at the same time.
 fn meet(context: &Context) -> u64 {
+    let _turn = MEETING.lock().unwrap_or_else(PoisonError::into_inner);
     MET.store(0, Ordering::SeqCst);
     let tasks = context.range(0..2, 2).map(|n| {
         MET.fetch_add(1, Ordering::SeqCst);

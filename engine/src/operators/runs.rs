@@ -16,7 +16,7 @@ use crate::rdd::{Postcard, decode_rows};
 /// The most runs that are merged at once. Beyond it runs are merged into a longer one first.
 const FAN_IN_MAX: usize = 64;
 
-/// What one source of a merge holds, in blocks: the mapped extent, the decoded block and its rows.
+/// What one source of a merge holds, in blocks: the window of its file, the decoded block and its rows.
 const BLOCKS_A_SOURCE: u64 = 4;
 
 /// Sorted runs of one task.

@@ -37,7 +37,7 @@ pub(crate) struct Layout {
     /// Over partitions, where known.
     pub(crate) partitioning: Option<Partitioning>,
     /// Within a partition: in the order of the partition hash of their keys. Such data joins by
-    /// merging. Implies hash partitioning.
+    /// merging. Implies that equal keys share a partition.
     pub(crate) hash_ordered: bool,
 }
 

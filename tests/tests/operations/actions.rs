@@ -77,3 +77,53 @@ fn for_each_sees_every_row_once() {
         Ok(sum.value())
     });
 }
+
+#[test]
+fn sums_extremes_by_key_and_tree_reduce() {
+    let sum: u64 = rows().into_iter().map(u64::from).sum();
+    // Of the rows with the largest last digit, and with the smallest, the first.
+    let first = |digit| rows().into_iter().find(|row| row % 10 == digit);
+    let known = (sum, Some(sum), None, first(9), first(0));
+    Matrix::default().answers(&known, |context, n| {
+        let rows = context.parallelize(rows(), n);
+        let wide = rows.map(u64::from);
+        assert_eq!(
+            wide.aggregate_with(2, 0, |by, sum, row| sum + row * by, |_, a, b| a + b)?,
+            2 * wide.sum()?
+        );
+        let none = wide.filter(|_| false).tree_reduce(|a, b| a + b)?;
+        let (most, least) = (rows.max_by_key(|row| row % 10)?, rows.min_by_key(|row| row % 10)?);
+        Ok((wide.sum()?, wide.tree_reduce(|a, b| a + b)?, none, most, least))
+    });
+}
+
+#[test]
+fn a_local_iterator_gives_all_rows_in_order_and_ends_at_an_error() {
+    Matrix::default().answers(&rows(), |context, n| {
+        context.parallelize(rows(), n).to_local_iterator().collect()
+    });
+    let context = millstream::Context::builder().task_attempts(1).quiet(true).build().unwrap();
+    let rows = context.range(0..9, 3).map(|n| {
+        assert!(n != 4, "four");
+        n
+    });
+    let seen: Vec<Option<i64>> = rows.to_local_iterator().map(Result::ok).collect();
+    assert_eq!(seen, [Some(0), Some(1), Some(2), None]);
+}
+
+#[test]
+fn for_each_partition_is_called_once_for_each() {
+    Matrix::default().answers(&u64::from(N), |context, n| {
+        let (calls, seen) = (context.accumulator::<u64>(), context.accumulator::<u64>());
+        let state = (calls.clone(), seen.clone());
+        context.parallelize(rows(), n).for_each_partition_with(
+            state,
+            |(calls, seen), _, rows| {
+                calls.add(1);
+                seen.add(rows.count() as u64);
+            },
+        )?;
+        assert_eq!(calls.value(), u64::from(n));
+        Ok(seen.value())
+    });
+}

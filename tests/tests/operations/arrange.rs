@@ -28,6 +28,21 @@ fn zip_refuses_what_does_not_fit() {
 }
 
 #[test]
+fn zip_partitions_sees_both_sides_at_one_place() {
+    let known = (0..N).chain((0..N).map(|n| n * n)).sum::<i64>();
+    Matrix::default().answers(&known, |context, n| {
+        let (left, right) = (context.range(0..N, n), context.range(0..N, n).map(|n| n * n));
+        let sums = left.zip_partitions(&right, |a, b| Some(a.sum::<i64>() + b.sum::<i64>()))?;
+        assert_eq!(sums.partitions(), n);
+        sums.sum()
+    });
+    let context = Context::local("zip_partitions").unwrap();
+    let (two, three) = (context.range(0..9, 2), context.range(0..9, 3));
+    let error = two.zip_partitions(&three, |a, _| a).unwrap_err();
+    assert!(matches!(error, Error::Mismatch { operation: "zip_partitions", .. }), "{error}");
+}
+
+#[test]
 fn zip_with_index_counts_through() {
     let known: Vec<(i64, u64)> = (0..N).filter(|n| n % 3 == 0).zip(0..).collect();
     Matrix::default().answers(&known, |context, n| {

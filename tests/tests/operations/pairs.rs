@@ -184,3 +184,14 @@ fn what_lies_together_is_not_moved_again() {
     let once = pairs.explain().unwrap().matches("shuffle").count();
     assert_eq!(shuffles, once, "{plan}");
 }
+
+#[test]
+fn group_by_is_group_by_key_on_a_key_of_the_row() {
+    let known: Vec<(i64, Vec<i64>)> =
+        (0..7).map(|k| (k, (0..5_000).filter(|n| n % 7 == k).collect())).collect();
+    Matrix::default().rows(known, |context, n| {
+        let groups = context.range(0..5_000, n).with_partitions(2).group_by_with(7, |by, n| n % by);
+        assert_eq!(groups.partitions(), 2);
+        Ok(groups)
+    });
+}
