@@ -1,6 +1,7 @@
 //! The figures of an application.
 
 use std::fmt;
+use std::sync::atomic::Ordering;
 
 use millstream_shuffle::budget::SpillCause;
 
@@ -22,6 +23,9 @@ pub struct Metrics {
     pub disk_read: u64,
     /// Extents they were read in: each is one partition of one run of a file, read sequentially.
     pub extents_read: u64,
+    /// Lines and files that were left out since they are not UTF-8, under
+    /// [`InvalidUtf8::Skip`](crate::io::text::InvalidUtf8::Skip). What is read again counts again.
+    pub records_skipped: u64,
     /// By cause, how often and how many bytes were spilled; causes that did not occur are left out.
     pub spills: Vec<(&'static str, u64, u64)>,
 }
@@ -37,6 +41,7 @@ impl Metrics {
             files_created: disk.files_created,
             disk_read: disk.bytes_read,
             extents_read: disk.extents_read,
+            records_skipped: runtime.records_skipped.load(Ordering::Relaxed),
             spills: SpillCause::ALL
                 .into_iter()
                 .filter(|cause| spills.count(*cause) > 0)

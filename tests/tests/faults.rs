@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use millstream::scheduler::{JobError, PolicyKind, TaskFailure};
-use millstream::{Context, ContextBuilder, Error, Rdd};
+use millstream::{Context, ContextBuilder, Error, PersistLevel, Rdd};
 use millstream_tests::child;
 use millstream_tests::matrix::files_below;
 
@@ -204,6 +204,32 @@ fn a_task_that_fails_once_is_tried_again() {
     });
     assert_eq!(sum.reduce(|a, b| a + b).unwrap(), Some(4_950));
     assert_eq!(TRIES.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn the_event_log_tells_spills_and_persisted_blocks() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("events.json");
+    let context = builder().memory_limit(2 * MIB).event_log(&log).build().unwrap();
+    let kept = rows(&context, 20_000).persist(PersistLevel::Disk);
+    kept.sort_by_key().count().unwrap();
+    drop((kept, context));
+
+    let text = std::fs::read_to_string(&log).unwrap();
+    let events: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let named =
+        |name: &str| events.iter().filter(|event| event["event"] == name).collect::<Vec<_>>();
+    let blocks = named("block_persisted");
+    assert_eq!(blocks.len(), 8, "one a partition");
+    assert!(blocks.iter().all(|block| block["level"] == "disk"), "{blocks:?}");
+    let spills = named("spill");
+    let bytes: u64 = spills.iter().map(|spill| spill["disk_bytes"].as_u64().unwrap()).sum();
+    assert!(spills.iter().any(|spill| spill["cause"] == "refused"), "{spills:?}");
+    let tasks = named("task_finished");
+    let told: u64 = tasks.iter().map(|t| t["metrics"]["spilled_bytes"].as_u64().unwrap()).sum();
+    assert_eq!(bytes, told);
+    assert!(tasks.iter().any(|task| !task["metrics"]["spill_cause"].is_null()));
 }
 
 #[test]

@@ -182,11 +182,11 @@ impl ContextBuilder {
             ..SchedulerConfig::default()
         };
         let budget = MemoryBudget::new(limit, slots);
-        let codec = self.codec;
+        let (codec, events) = (self.codec, publisher.bus());
         let driver = Driver::start_local(config, slots, publisher, |driver| {
             let driver = driver.clone();
             let gate = Arc::new(move |task| driver.upgrade().is_some_and(|d| d.may_commit(task)));
-            Arc::new(Runtime::new(LOCAL, budget, dirs, codec, gate))
+            Arc::new(Runtime::new(LOCAL, budget, dirs, codec, gate, events))
         })
         .map_err(|source| Error::System { what: "starting the executor's threads", source })?;
         let inner = ContextInner::new(driver, self.partitions);

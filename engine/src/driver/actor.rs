@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::{Receiver, bounded};
 use millstream_planner::ids::{JobId, ShuffleId};
 use millstream_planner::stages::StageOutput;
-use millstream_shuffle::store::{DirId, MapKey};
+use millstream_shuffle::store::{DirId, DirSnapshot, DirState, MapKey};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::job::{Job, Submitted};
@@ -182,6 +182,12 @@ impl Driver {
     /// A local directory broke. The outputs in it are given up together: found out one failed read
     /// at a time, they would use up the attempts of the stage that reads them.
     fn lose_dir(&self, dir: DirId) {
+        let dirs = self.runtime.dirs.snapshot().dirs;
+        if let Some(DirSnapshot { path, state: DirState::Failed { reason }, .. }) =
+            dirs.into_iter().find(|known| known.id == dir)
+        {
+            self.publisher.dir_failed(LOCAL.0, &path, reason);
+        }
         for (key, attempt) in self.runtime.store.lose_dir(dir) {
             let (shuffle, map) = (ShuffleId(key.shuffle), key.map);
             let event =

@@ -4,12 +4,13 @@
 //! listener nothing is built.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::error::Error;
 use crate::events::{
     Event, EventBus, FORMAT_VERSION, FailureKind, JsonLog, Listener, Progress, ProgressMode,
-    TaskId as EventTask, TaskMetrics as EventMetrics,
+    SpillCause, TaskId as EventTask, TaskMetrics as EventMetrics,
 };
 use crate::executor::{Outcome, TaskMetrics};
 use crate::scheduler::{Command, JobError, JobSpec, TaskFailure, TaskId};
@@ -26,7 +27,7 @@ pub(crate) struct PublisherConfig {
 
 /// Turns what happens into events.
 pub(crate) struct Publisher {
-    bus: EventBus,
+    bus: Arc<EventBus>,
 }
 
 impl Publisher {
@@ -43,7 +44,7 @@ impl Publisher {
             build_id = crate::closure::build_id()
                 .map_or_else(|error| format!("unknown: {error}"), |build| format!("{build:016x}"));
         }
-        let bus = EventBus::new(listeners);
+        let bus = Arc::new(EventBus::new(listeners));
         let settings = BTreeMap::from([
             ("master".to_owned(), config.master),
             ("memory_limit".to_owned(), config.memory_limit.to_string()),
@@ -51,6 +52,11 @@ impl Publisher {
         let (format_version, name) = (FORMAT_VERSION, config.app_name);
         bus.emit(Event::ApplicationStarted { format_version, name, build_id, settings });
         Ok(Self { bus })
+    }
+
+    /// The stream, for what only a task sees.
+    pub(crate) fn bus(&self) -> Arc<EventBus> {
+        Arc::clone(&self.bus)
     }
 
     pub(super) fn ended(&self) {
@@ -76,10 +82,10 @@ impl Publisher {
         }
         let event = match command {
             Command::Launch { executor, task, .. } => {
-                Event::TaskStarted { task: task_id(*task), executor: executor.0 }
+                Event::TaskStarted { task: (*task).into(), executor: executor.0 }
             }
             Command::Cancel { executor, task } | Command::DenyCommit { executor, task } => {
-                Event::TaskCancelled { task: task_id(*task), executor: executor.0 }
+                Event::TaskCancelled { task: (*task).into(), executor: executor.0 }
             }
             Command::StageStarted { job, stage, attempt, tasks: _, skipped } => {
                 let (name, partitions) = stage_name((*job, *stage));
@@ -122,6 +128,11 @@ impl Publisher {
         self.bus.emit(event);
     }
 
+    pub(super) fn dir_failed(&self, executor: u64, path: &Path, message: String) {
+        let path = path.display().to_string();
+        self.bus.emit(Event::DiskDirFailed { executor, path, message });
+    }
+
     /// What a slot has reported.
     pub(super) fn task_ended(
         &self,
@@ -133,7 +144,7 @@ impl Publisher {
         if !self.bus.has_listeners() {
             return;
         }
-        let task = task_id(task);
+        let task = EventTask::from(task);
         let event = match outcome {
             Outcome::Map(_) | Outcome::Result(_) => {
                 let metrics = EventMetrics {
@@ -145,7 +156,8 @@ impl Publisher {
                     bytes_out: metrics.bytes_out,
                     memory_peak_bytes: metrics.memory_peak,
                     spilled_bytes: metrics.spilled,
-                    spill_cause: None,
+                    spill_cause: metrics.spill_cause.map(SpillCause::from),
+                    records_skipped: metrics.records_skipped,
                 };
                 Event::TaskFinished { task, executor, metrics }
             }
@@ -164,9 +176,11 @@ impl Publisher {
 /// A stage as a job names it.
 pub(super) type TaskStage = (millstream_planner::ids::JobId, millstream_planner::ids::StageId);
 
-fn task_id(task: TaskId) -> EventTask {
-    let TaskId { job, stage, stage_attempt, partition, attempt } = task;
-    EventTask { job, stage, stage_attempt: stage_attempt.0, partition, attempt }
+impl From<TaskId> for EventTask {
+    fn from(task: TaskId) -> Self {
+        let TaskId { job, stage, stage_attempt, partition, attempt } = task;
+        Self { job, stage, stage_attempt: stage_attempt.0, partition, attempt }
+    }
 }
 
 fn task_failure(failure: &TaskFailure) -> FailureKind {

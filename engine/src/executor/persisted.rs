@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 
 use super::error::TaskError;
 use super::task::Task;
+use crate::events::{Event, StorageLevelUsed};
 use crate::rdd::{BoxStream, Data, Node, PersistLevel, Postcard, decode_rows, from_fn};
 
 /// The blocks of one executor.
@@ -148,7 +149,7 @@ fn keep_in_memory<T: Data>(
             Ok(reservation) => {
                 let block =
                     Block::Memory { rows: Arc::new(chunks), _reservation: Arc::new(reservation) };
-                task.runtime.persisted.put(node.id, partition, block.clone());
+                put(task, node, partition, &block, bytes);
                 return read(task, node, partition, block);
             }
             Err(_) => refused = true,
@@ -202,8 +203,19 @@ fn keep_on_disk<T: Data>(
     }
     drop(rows);
     writer.write_block(0, &payload, count, None)?;
-    task.spilled(SpillCause::Storage, writer.bytes_written());
+    let bytes = writer.bytes_written();
+    task.spilled(SpillCause::Storage, bytes);
     let block = Block::Disk(writer.finish(&name)?);
-    task.runtime.persisted.put(node.id, partition, block.clone());
+    put(task, node, partition, &block, bytes);
     read(task, node, partition, block)
+}
+
+/// Keeps a block, and says so.
+fn put(task: &Task, node: &Node, partition: u32, block: &Block, bytes: u64) {
+    let level = match block {
+        Block::Memory { .. } => StorageLevelUsed::Memory,
+        Block::Disk(_) => StorageLevelUsed::Disk,
+    };
+    task.runtime.persisted.put(node.id, partition, block.clone());
+    task.runtime.events.emit(Event::BlockPersisted { node: node.id, partition, level, bytes });
 }

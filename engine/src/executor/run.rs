@@ -6,8 +6,10 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+
+use millstream_shuffle::budget::SpillCause;
 
 use super::error::TaskError;
 use super::panics::take_line;
@@ -42,6 +44,8 @@ pub(crate) struct TaskMetrics {
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
     pub(crate) spilled: u64,
+    pub(crate) spill_cause: Option<SpillCause>,
+    pub(crate) records_skipped: u64,
     pub(crate) memory_peak: u64,
 }
 
@@ -73,7 +77,11 @@ pub(crate) fn run(
         Ok(Err(error)) => Outcome::Failed(error.into_failure(runtime.executor)),
         Err(panic) => Outcome::Failed(panicked(panic.as_ref())),
     };
-    Report { outcome, updates, metrics: collect(&task.metrics, started) }
+    let metrics = collect(&task.metrics, started);
+    if !matches!(outcome, Outcome::Failed(_)) {
+        runtime.records_skipped.fetch_add(metrics.records_skipped, Ordering::Relaxed);
+    }
+    Report { outcome, updates, metrics }
 }
 
 fn attempt(program: &StageProgram, task: &Rc<TaskContext>) -> Result<Outcome, TaskError> {
@@ -116,6 +124,8 @@ fn collect(metrics: &Metrics, started: Instant) -> TaskMetrics {
         bytes_in: metrics.bytes_in.get(),
         bytes_out: metrics.bytes_out.get(),
         spilled: metrics.spilled.get(),
+        spill_cause: metrics.spill_cause.get(),
+        records_skipped: metrics.records_skipped.get(),
         memory_peak: metrics.memory_peak.get(),
     }
 }

@@ -10,6 +10,7 @@ use millstream_shuffle::read::Segment;
 use millstream_shuffle::store::{LocalDirs, ShuffleStore};
 
 use super::persisted::PersistedBlocks;
+use crate::events::EventBus;
 use crate::scheduler::{ExecutorId, TaskId};
 
 /// Asks the driver whether a task may publish its files.
@@ -24,6 +25,9 @@ pub(crate) struct Runtime {
     pub(crate) persisted: PersistedBlocks,
     pub(crate) codec: Codec,
     pub(crate) commit_gate: CommitGate,
+    pub(crate) events: Arc<EventBus>,
+    /// Records that sources left out in tasks that succeeded.
+    pub(crate) records_skipped: AtomicU64,
     serial: AtomicU64,
 }
 
@@ -34,6 +38,7 @@ impl Runtime {
         dirs: Arc<LocalDirs>,
         codec: Codec,
         commit_gate: CommitGate,
+        events: Arc<EventBus>,
     ) -> Self {
         Self {
             executor,
@@ -43,6 +48,8 @@ impl Runtime {
             persisted: PersistedBlocks::default(),
             codec,
             commit_gate,
+            events,
+            records_skipped: AtomicU64::new(0),
             serial: AtomicU64::new(0),
         }
     }

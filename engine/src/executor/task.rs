@@ -10,6 +10,7 @@ use millstream_shuffle::budget::{Refused, SpillCause, StorageReservation, TaskMe
 
 use super::error::TaskError;
 use super::runtime::Runtime;
+use crate::events::Event;
 use crate::rdd::{BoxStream, Data, Node, typed};
 use crate::scheduler::TaskId;
 
@@ -37,6 +38,10 @@ pub(crate) struct Metrics {
     pub(crate) bytes_in: Cell<u64>,
     pub(crate) bytes_out: Cell<u64>,
     pub(crate) spilled: Cell<u64>,
+    /// Of the first spill.
+    pub(crate) spill_cause: Cell<Option<SpillCause>>,
+    /// Records that a source left out, since the options said so.
+    pub(crate) records_skipped: Cell<u64>,
     pub(crate) memory_peak: Cell<u64>,
 }
 
@@ -108,8 +113,16 @@ impl TaskContext {
     /// Records a spill and follows the shrunken state.
     pub(crate) fn spilled(&self, cause: SpillCause, bytes: u64) {
         Metrics::add(&self.metrics.spilled, bytes);
+        self.metrics.spill_cause.set(self.metrics.spill_cause.get().or(Some(cause)));
         self.memory.record_spill(cause, bytes);
+        let held = self.memory.held();
         let _ = self.memory.follow(self.measured());
+        self.runtime.events.emit(Event::Spill {
+            task: Some(self.id.into()),
+            cause: cause.into(),
+            memory_bytes: held.saturating_sub(self.memory.held()),
+            disk_bytes: bytes,
+        });
     }
 
     /// Opens a partition of a node: from its persisted copy if there is one, else by its code.

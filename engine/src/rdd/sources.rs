@@ -218,9 +218,12 @@ impl Operation for Lines {
         let options = input.options.clone();
         let mut reader = LineReader::new(Arc::clone(&input.files), split, options);
         let task = Task::clone(task);
+        let mut skipped = 0;
         Ok(from_fn(move || {
             task.check()?;
             let chunk = reader.next_chunk()?;
+            Metrics::add(&task.metrics.records_skipped, reader.lines_skipped() - skipped);
+            skipped = reader.lines_skipped();
             Metrics::add(&task.metrics.rows_in, chunk.as_ref().map_or(0, |rows| rows.len() as u64));
             Ok(chunk)
         }))
@@ -243,9 +246,12 @@ impl Operation for WholeFiles {
         let options = input.options.clone();
         let mut reader = WholeFileReader::new(Arc::clone(&input.files), split, options);
         let task = Task::clone(task);
+        let mut skipped = 0;
         Ok(from_fn(move || {
             task.check()?;
             let chunk = reader.next_chunk()?;
+            Metrics::add(&task.metrics.records_skipped, reader.files_skipped() - skipped);
+            skipped = reader.files_skipped();
             Metrics::add(&task.metrics.rows_in, chunk.as_ref().map_or(0, |rows| rows.len() as u64));
             Ok(chunk)
         }))

@@ -49,6 +49,19 @@ pub enum SpillCause {
     Forced,
 }
 
+impl From<millstream_shuffle::budget::SpillCause> for SpillCause {
+    fn from(cause: millstream_shuffle::budget::SpillCause) -> Self {
+        use millstream_shuffle::budget::SpillCause as Cause;
+        match cause {
+            Cause::Refused => Self::Refused,
+            Cause::Measured => Self::Measured,
+            Cause::Merge => Self::Merge,
+            Cause::Storage => Self::Storage,
+            Cause::Forced => Self::Forced,
+        }
+    }
+}
+
 /// Where a persisted block lives.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

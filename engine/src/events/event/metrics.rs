@@ -26,4 +26,7 @@ pub struct TaskMetrics {
     pub spilled_bytes: u64,
     /// Why the first of them were.
     pub spill_cause: Option<SpillCause>,
+    /// Records that were left out of the input, since they are not UTF-8 and the options said to skip
+    /// such.
+    pub records_skipped: u64,
 }

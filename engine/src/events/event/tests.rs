@@ -76,9 +76,10 @@ fn golden() -> Vec<(Event, &'static str)> {
                     memory_peak_bytes: 7,
                     spilled_bytes: u64::MAX,
                     spill_cause: Some(SpillCause::Refused),
+                    records_skipped: 10,
                 },
             },
-            r#""event":"task_finished",TASK,"executor":9,"metrics":{"wall_ms":1,"cpu_ms":2,"rows_in":3,"rows_out":4,"bytes_in":5,"bytes_out":6,"memory_peak_bytes":7,"spilled_bytes":18446744073709551615,"spill_cause":"refused"}"#,
+            r#""event":"task_finished",TASK,"executor":9,"metrics":{"wall_ms":1,"cpu_ms":2,"rows_in":3,"rows_out":4,"bytes_in":5,"bytes_out":6,"memory_peak_bytes":7,"spilled_bytes":18446744073709551615,"spill_cause":"refused","records_skipped":10}"#,
         ),
         (
             Event::TaskFailed {
