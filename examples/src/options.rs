@@ -34,11 +34,11 @@ pub struct CommonOptions {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
 
-    /// Number of partitions of each shuffle; by default a few for each thread
+    /// Number of partitions of inputs and shuffles; by default by the size of the input
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub partitions: Option<u32>,
 
-    /// Write the whole result as part files into this directory, which must not exist yet
+    /// Write the whole result as part files into this directory, which must be empty or not exist
     #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,
 

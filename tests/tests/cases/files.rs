@@ -22,6 +22,7 @@ fn c061_invalid_utf8_is_placed_or_replaced() {
     assert!(error.contains("names.csv") && error.contains("byte 11"), "{error}");
     assert_eq!(read(InvalidUtf8::Lossy).unwrap(), ["1,Ann", "2,Bob\u{FFFD}", "3,Cy"]);
     assert_eq!(read(InvalidUtf8::Skip).unwrap(), ["1,Ann", "3,Cy"]);
+    assert_eq!(context.metrics().records_skipped, 1);
 }
 
 #[test]
