@@ -99,7 +99,7 @@ pub(in crate::scheduler) struct StageState {
     pub(in crate::scheduler) unannounced: bool,
     /// Consecutive attempts that could not read their inputs.
     pub(in crate::scheduler) input_failures: u32,
-    /// Which rows an indeterminate stage, or one above it, has produced; see `generations`.
+    /// Which rows an indeterminate stage, or one above it, has produced: raised by each second run.
     pub(in crate::scheduler) generation: u64,
     /// The generations of the inputs that the present outputs were made from.
     pub(in crate::scheduler) made_from: u64,
