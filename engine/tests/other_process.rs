@@ -1,6 +1,13 @@
 //! Code finds its way into another process of the same program: this binary runs itself again and
 //! sends it an identity with encoded state, which the other one resolves, decodes and runs.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "helpers of tests, one of which answers on its standard output"
+)]
+
 use std::any::type_name;
 use std::io::Write;
 use std::process::{Command, Stdio};
