@@ -70,6 +70,18 @@ pub enum Error {
         /// The most that is allowed.
         limit: u32,
     },
+    /// An `Rdd` with more partitions than a job can have.
+    #[error(
+        "`{operation}` has {partitions} partitions, and a job can have at most {limit}: coalesce what it reads"
+    )]
+    TooManyPartitions {
+        /// The operation that has them.
+        operation: String,
+        /// How many they are; as many as can be counted if they are even more.
+        partitions: u32,
+        /// The most that is allowed.
+        limit: u32,
+    },
     /// The event log cannot be written.
     #[error("event log: {0}")]
     EventLog(String),

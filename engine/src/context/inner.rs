@@ -20,6 +20,9 @@ use crate::scheduler::JobSpec;
 /// The longest chain of narrow operations that one task may hold: each takes some of the slot's stack.
 const DEPTH_MAX: u32 = 100_000;
 
+/// The most partitions of an `Rdd`: each is a task, which the driver keeps track of in memory.
+const PARTITIONS_MAX: u32 = 1 << 24;
+
 /// What all handles of an application share.
 pub(crate) struct ContextInner {
     driver: Arc<Driver>,
@@ -109,6 +112,7 @@ impl ContextInner {
         if targets.is_empty() {
             return Ok(Vec::new());
         }
+        let graph = self.graph(node)?;
         let slots: Vec<Option<A::Out>> = targets.clone().map(|_| None).collect();
         let results = Arc::new(Mutex::new(slots));
         let sink = {
@@ -122,7 +126,7 @@ impl ContextInner {
                 }
             })
         };
-        self.run_erased(scope, name, node, targets, action::<A>(params), ending, sink)?;
+        self.run_erased(scope, name, &graph, node.id, targets, action::<A>(params), ending, sink)?;
         let results = std::mem::take(&mut *results.lock());
         // The job has finished, so that each of its targets was accepted.
         Ok(results.into_iter().flatten().collect())
@@ -133,20 +137,20 @@ impl ContextInner {
         &self,
         scope: &Scope,
         name: &'static str,
-        node: &Arc<Node>,
+        graph: &Graph,
+        node: NodeId,
         targets: Range<u32>,
         code: Code<ActionFn>,
         ending: Ending,
         sink: JobSink,
     ) -> Result<(), Error> {
-        let graph = self.graph(node)?;
         let result = StageId(self.next_number());
         let output = match ending {
             Ending::Result => StageOutput::Result,
             Ending::Commit => StageOutput::Commit,
         };
-        let plan = cut(&graph.lineage, node.id, result, output, name)?;
-        let programs = programs(&graph, &plan, code);
+        let plan = cut(&graph.lineage, node, result, output, name)?;
+        let programs = programs(graph, &plan, code);
         let mut spec = JobSpec::new(JobId(self.next_number()), Arc::new(plan.graph));
         spec.targets = targets;
         spec.priority = scope.priority;
@@ -171,6 +175,10 @@ impl ContextInner {
             && depth > DEPTH_MAX
         {
             return Err(Error::LineageTooDeep { depth, limit: DEPTH_MAX });
+        }
+        if let Some(node) = graph.nodes.values().find(|node| node.partitions > PARTITIONS_MAX) {
+            let (operation, partitions) = (node.name.clone(), node.partitions);
+            return Err(Error::TooManyPartitions { operation, partitions, limit: PARTITIONS_MAX });
         }
         for prepare in &graph.prepare {
             prepare.prepare()?;

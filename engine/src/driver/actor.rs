@@ -1,6 +1,7 @@
 //! The driver of one application.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
@@ -14,7 +15,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::job::{Job, Submitted};
 use super::publish::Publisher;
-use crate::executor::{Launch, MapResult, Outcome, Report, Runtime, Slots};
+use crate::executor::{Launch, MapResult, Outcome, Report, Runtime, Slots, message};
 use crate::rdd::Payload;
 use crate::scheduler::{
     Capacity, Command, Event, ExecutorId, Incarnation, JobError, Millis, Scheduler,
@@ -69,6 +70,8 @@ enum Finished {
 struct Litter {
     jobs: Vec<(Submitted, Result<(), JobError>)>,
     finished: Vec<Finished>,
+    /// A job that has ended here and which the scheduler has yet to give up.
+    broken: Option<JobId>,
 }
 
 impl Litter {
@@ -263,6 +266,10 @@ impl Driver {
         let mut finished = finished;
         let mut litter = Litter::default();
         self.carry_out(&mut state, &mut commands, &mut finished, &mut litter);
+        if let Some(job) = litter.broken.take() {
+            state.scheduler.handle(now, Event::JobCancelled { job }, &mut commands);
+            self.carry_out(&mut state, &mut commands, &mut finished, &mut litter);
+        }
         state.commands = commands;
         let deadline = state.scheduler.next_deadline();
         if deadline.is_some_and(|at| state.clock_wakes.is_none_or(|wakes| at < wakes)) {
@@ -291,7 +298,10 @@ impl Driver {
                 }
                 Command::Accept { task } => {
                     if let Some((result, updates)) = finished.take() {
-                        self.totals.merge(updates);
+                        if let Err(error) = self.merge(state, task, updates) {
+                            litter.broken = Some(task.job);
+                            end(state, task.job, Err(error), litter);
+                        }
                         self.accept(state, task, result);
                     }
                 }
@@ -323,6 +333,24 @@ impl Driver {
             job.map_or(0, |job| self.now().since(job.submitted))
         };
         self.publisher.command(command, stage, elapsed);
+    }
+
+    /// Adds what an accepted task has added to accumulators. Their merges are code of the user's, and a
+    /// panic on this thread would leave the job without an end.
+    fn merge(
+        &self,
+        state: &State,
+        task: TaskId,
+        updates: AccumulatorUpdates,
+    ) -> Result<(), JobError> {
+        catch_unwind(AssertUnwindSafe(|| self.totals.merge(updates))).map_err(|panic| {
+            let TaskId { stage, partition, attempt, .. } = task;
+            let job = state.jobs.get(&task.job).and_then(|job| job.graph.stage(stage));
+            let name = job.map(|stage| stage.name.to_string()).unwrap_or_default();
+            let message = format!("panic in an accumulator's `merge`: {}", message(panic.as_ref()));
+            let cause = TaskFailure::User { message, record: None };
+            JobError::Task { stage, name, partition, attempts: attempt + 1, cause }
+        })
     }
 
     /// A finished task counts: its output becomes visible, its result goes to the job.

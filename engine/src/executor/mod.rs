@@ -18,7 +18,7 @@ pub(crate) use error::TaskError;
 pub(crate) use exchange::{Chunk, MapWriter, ReduceReader, read_rows};
 pub(crate) use place::{Place, PlaceRows};
 pub(crate) use program::{MapResult, Output, StageProgram};
-pub(crate) use run::{Outcome, Report, TaskMetrics, in_task};
+pub(crate) use run::{Outcome, Report, TaskMetrics, in_task, message};
 pub(crate) use runtime::Runtime;
 pub(crate) use slots::{Launch, Slots};
 pub(crate) use task::{Metrics, Task};

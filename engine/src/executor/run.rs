@@ -100,12 +100,17 @@ fn attempt(program: &StageProgram, task: &Rc<TaskContext>) -> Result<Outcome, Ta
     }
 }
 
-fn panicked(panic: &(dyn Any + Send)) -> TaskFailure {
-    let message = panic
+/// What a panic says.
+pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
+    panic
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a message".to_owned());
+        .unwrap_or_else(|| "a panic without a message".to_owned())
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> TaskFailure {
+    let message = message(panic);
     let line = take_line().map(|line| format!(" ({line})")).unwrap_or_default();
     match take_panic_place() {
         Some(place) => TaskFailure::User {

@@ -10,6 +10,9 @@ use super::table::hash_of;
 use crate::executor::{Task, TaskError};
 use crate::rdd::{BoxStream, CHUNK_ROWS, Data, Key, from_fn};
 
+/// What cannot be spilled may take this much before the budget is asked: less than the blocks of a task.
+const UNASKED_BYTES: u64 = 1 << 20;
+
 type Items<K, V> = Box<dyn Iterator<Item = Result<Hashed<K, V>, TaskError>>>;
 
 /// Rows in hash order, read group by group.
@@ -70,9 +73,13 @@ impl<K: Key, V: Data> HashGroups<K, V> {
         group: &mut Vec<(K, V)>,
         what: &'static str,
     ) -> Result<(), TaskError> {
+        let before = self.task.live_bytes();
         while let Some(row) = self.next_of(hash)? {
             group.push(row);
-            if group.len().is_multiple_of(CHUNK_ROWS) {
+            // Rows may be large: by then a few of them are.
+            let wide =
+                group.len().is_multiple_of(16) && self.task.live_bytes() > before + UNASKED_BYTES;
+            if wide || group.len().is_multiple_of(CHUNK_ROWS) {
                 self.task.check()?;
                 self.task.demand(|| too_large(what, group))?;
             }
@@ -109,6 +116,13 @@ fn too_large<K: Key, V>(what: &'static str, group: &[(K, V)]) -> String {
 }
 
 /// A key for people. Keys need not implement `Debug`, but all of them serialise.
+fn grown_too_large<K: Key>(key: &K) -> String {
+    let key = describe(key);
+    format!(
+        "the combined value of key {key} has grown too large: combine to less, or raise the memory limit"
+    )
+}
+
 fn describe<K: Key>(key: &K) -> String {
     const SHOWN_MAX: usize = 80;
     let mut text = serde_json::to_string(key)
@@ -174,6 +188,7 @@ pub(crate) fn merge_combined<K: Key, C: Data>(
         while out.len() < CHUNK_ROWS {
             let Some(hash) = groups.peek()? else { break };
             let start = out.len();
+            let before = task.live_bytes();
             while let Some((key, value)) = groups.next_of(hash)? {
                 match out[start..].iter().position(|(known, _)| *known == key) {
                     None => out.push((key, value)),
@@ -181,6 +196,9 @@ pub(crate) fn merge_combined<K: Key, C: Data>(
                         // Nearly always the last one, so that nothing moves.
                         let (key, old) = out.remove(start + at);
                         out.insert(start + at, (key, merge(old, value)));
+                        if task.live_bytes() > before + UNASKED_BYTES {
+                            task.demand(|| grown_too_large(&out[start + at].0))?;
+                        }
                     }
                 }
             }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::order::RowOrder;
 use super::runs::Runs;
 use crate::executor::{Task, TaskError};
-use crate::rdd::{BoxStream, CHUNK_ROWS, from_fn};
+use crate::rdd::{BoxStream, CHUNK_ROWS, Pace, from_fn};
 
 /// A stable external sort. Rows that compare equal stay in the order in which they came.
 pub(crate) struct Sorter<O: RowOrder> {
@@ -79,13 +79,16 @@ impl<O: RowOrder> Sorter<O> {
         }
         let task = Rc::clone(&self.task);
         let mut merged = self.finish()?;
+        let mut pace = Pace::default();
         Ok(from_fn(move || {
             task.check()?;
-            let mut chunk = Vec::with_capacity(CHUNK_ROWS);
-            for item in merged.by_ref().take(CHUNK_ROWS) {
-                chunk.push(O::into_row(item?));
-            }
-            Ok((!chunk.is_empty()).then_some(chunk))
+            pace.make(|count| {
+                let mut chunk = Vec::with_capacity(count);
+                for item in merged.by_ref().take(count) {
+                    chunk.push(O::into_row(item?));
+                }
+                Ok((!chunk.is_empty()).then_some(chunk))
+            })
         }))
     }
 }

@@ -199,7 +199,7 @@ impl<T: Data> Action for Collect<T> {
     type Out = Vec<T>;
 
     fn run(_: Arc<()>, rows: BoxStream<T>, task: &Task) -> Result<Vec<T>, TaskError> {
-        let rows = drain(rows)?;
+        let rows = drain(task, rows)?;
         Metrics::add(&task.metrics.rows_out, rows.len() as u64);
         Ok(rows)
     }
@@ -229,9 +229,10 @@ impl<T: Data> Action for Take<T> {
     type In = T;
     type Out = Vec<T>;
 
-    fn run(n: Arc<usize>, mut rows: BoxStream<T>, _: &Task) -> Result<Vec<T>, TaskError> {
+    fn run(n: Arc<usize>, mut rows: BoxStream<T>, task: &Task) -> Result<Vec<T>, TaskError> {
         let mut taken = Vec::new();
         while taken.len() < *n {
+            task.check()?;
             let Some(chunk) = rows.next_chunk()? else { break };
             taken.extend(chunk.into_iter().take(*n - taken.len()));
         }

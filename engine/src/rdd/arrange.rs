@@ -19,7 +19,8 @@ impl Context {
         let mut partitions = 0u32;
         for part in &parts {
             starts.push(partitions);
-            partitions += part.partitions();
+            // Too many to count are too many to run, which the first action says.
+            partitions = partitions.saturating_add(part.partitions());
         }
         let inputs: Vec<_> = parts.iter().map(|part| &part.node).collect();
         let code = operation::<Union<T>>(starts);

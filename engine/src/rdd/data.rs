@@ -61,21 +61,22 @@ pub(crate) fn decode_rows<T: Data>(block: Vec<u8>, rows: usize) -> Result<Vec<T>
     let mut out = Vec::with_capacity(rows);
     let mut rest = block.as_bytes();
     for _ in 0..rows {
-        let (row, after) = postcard::take_from_bytes(rest).map_err(|error| {
-            TaskError::internal(format!(
-                "a block of {} does not decode: {error}",
-                std::any::type_name::<T>()
-            ))
-        })?;
+        let (row, after) = postcard::take_from_bytes(rest)
+            .map_err(|error| does_not_read_back::<T>(&error.to_string()))?;
         out.push(row);
         rest = after;
     }
     match rest.is_empty() {
         true => Ok(out),
-        false => Err(TaskError::internal(format!(
-            "a block of {} holds {} bytes too many",
-            std::any::type_name::<T>(),
-            rest.len()
-        ))),
+        false => Err(does_not_read_back::<T>(&format!("{} bytes are left over", rest.len()))),
     }
+}
+
+/// Blocks are verified by checksum before they are decoded: it is the type that is at fault.
+fn does_not_read_back<T>(why: &str) -> TaskError {
+    TaskError::user(format!(
+        "rows of type {} do not decode from what they were encoded to ({why}): Serialize and Deserialize must agree \
+         in a format that is not self-describing, which excludes serde's `untagged`, `flatten` and `skip_serializing_if`",
+        std::any::type_name::<T>()
+    ))
 }

@@ -61,7 +61,7 @@ pub(crate) use op::{
 pub use partitioner::Partitioner;
 pub use persist::PersistLevel;
 pub(crate) use prepare::Prepare;
-pub(crate) use stream::{BoxStream, CHUNK_ROWS, ChunkStream, from_fn};
+pub(crate) use stream::{BoxStream, CHUNK_ROWS, ChunkStream, Pace, from_fn};
 
 /// A closure that can be sent to another process by its code alone: it captures nothing. Implemented
 /// for every closure that can; that it captures nothing is checked by each operation.

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::stream::{BoxStream, CHUNK_ROWS, Rows, from_fn, from_iter};
+use super::stream::{BoxStream, CHUNK_ROWS, Pace, Rows, from_fn, from_iter};
 use super::{Data, Layout, Node, NodeSpec, Operation, Portable, Rdd};
 use crate::closure::{assert_zero_sized, conjure};
 use crate::executor::{Place, Task, TaskError};
@@ -245,10 +245,11 @@ impl<T> PartitionRows<T> {
 
 /// `rows` as a stream that fails with what is left in `error`.
 pub(crate) fn checked<T: 'static>(
+    task: &Task,
     rows: impl Iterator<Item = T> + 'static,
     error: Rc<RefCell<Option<TaskError>>>,
 ) -> BoxStream<T> {
-    let mut stream = from_iter(rows);
+    let mut stream = from_iter(task, rows);
     from_fn(move || {
         let chunk = stream.next_chunk()?;
         match error.borrow_mut().take() {
@@ -278,18 +279,22 @@ where
         let f = conjure::<F>();
         let mut input = task.open_parent::<T>(node, 0, partition)?;
         let mut place = Place::new(node);
+        let mut pace = Pace::default();
+        let mut chunk = Vec::new().into_iter();
         Ok(from_fn(move || {
-            let Some(chunk) = input.next_chunk()? else { return Ok(None) };
+            if chunk.len() == 0 {
+                let Some(next) = input.next_chunk()? else { return Ok(None) };
+                chunk = next.into_iter();
+            }
             let mut rows = place.rows();
-            Ok(Some(
-                chunk
-                    .into_iter()
-                    .map(|row| {
-                        rows.step();
-                        f(&state, row)
-                    })
-                    .collect(),
-            ))
+            let mut one = |row| {
+                rows.step();
+                f(&state, row)
+            };
+            Ok(Some(pace.make(|count| match count == CHUNK_ROWS || count >= chunk.len() {
+                true => std::mem::take(&mut chunk).map(one).collect(),
+                false => chunk.by_ref().take(count).map(&mut one).collect(),
+            })))
         }))
     }
 }
@@ -345,12 +350,15 @@ where
         let mut place = Place::new(node);
         let mut chunk = Vec::new().into_iter();
         let mut long: Option<I::IntoIter> = None;
-        Ok(from_fn(move || {
-            let mut out = Vec::with_capacity(CHUNK_ROWS + ITEMS_SHORT);
+        let task = Rc::clone(task);
+        let mut pace = Pace::default();
+        let mut next = move |count: usize| {
+            let mut out = Vec::with_capacity(count + ITEMS_SHORT);
             loop {
                 if let Some(items) = &mut long {
-                    out.extend(items.take(CHUNK_ROWS - out.len()));
-                    if out.len() == CHUNK_ROWS {
+                    task.check()?;
+                    out.extend(items.take(count.saturating_sub(out.len())));
+                    if out.len() >= count {
                         return Ok(Some(out));
                     }
                     long = None;
@@ -368,7 +376,7 @@ where
                             break;
                         }
                     }
-                    if out.len() >= CHUNK_ROWS {
+                    if out.len() >= count {
                         return Ok(Some(out));
                     }
                 }
@@ -382,7 +390,8 @@ where
                     None => return Ok(Some(out)),
                 }
             }
-        }))
+        };
+        Ok(from_fn(move || pace.make(&mut next)))
     }
 }
 
@@ -406,6 +415,6 @@ where
         partition: u32,
     ) -> Result<BoxStream<I::Item>, TaskError> {
         let (rows, error) = PartitionRows::new(task.open_parent::<T>(node, 0, partition)?);
-        Ok(checked(conjure::<F>()(&state, partition, rows).into_iter(), error))
+        Ok(checked(task, conjure::<F>()(&state, partition, rows).into_iter(), error))
     }
 }

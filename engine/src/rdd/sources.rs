@@ -170,13 +170,14 @@ impl Operation for Numbers {
     fn open(
         params: Arc<(i64, i64, u32)>,
         _: &Node,
-        _: &Task,
+        task: &Task,
         partition: u32,
     ) -> Result<BoxStream<i64>, TaskError> {
         let (start, end, partitions) = *params;
         let len = if end > start { end.abs_diff(start) } else { 0 };
         // Below `end`, so that no sum overflows.
-        Ok(from_iter(cut(len, partition, partitions).map(move |n| start.wrapping_add_unsigned(n))))
+        let numbers = cut(len, partition, partitions);
+        Ok(from_iter(task, numbers.map(move |n| start.wrapping_add_unsigned(n))))
     }
 }
 

@@ -3,11 +3,46 @@
 //! A chunk is a `Vec<T>` of about [`CHUNK_ROWS`] rows, so that a closure runs in a tight loop and a
 //! virtual call is paid once a chunk. Streams are pulled, and live on one slot thread.
 
-use crate::executor::TaskError;
+use millstream_shuffle::budget::alloc::{is_counting, thread_live_bytes};
+
+use crate::executor::{Task, TaskError};
 
 /// The rows an operation aims to put in one chunk: a few dozen KiB of ordinary rows, which stay in
 /// the first two cache levels from one operation to the next.
 pub(crate) const CHUNK_ROWS: usize = 1024;
+
+/// How many rows to make at once where rows may be large, or few and made from little: a chunk of
+/// [`CHUNK_ROWS`] wide rows could be larger than all memory. Begins with few rows and learns from
+/// what they take. Where allocations are not counted, all rows are taken to be ordinary.
+pub(crate) struct Pace {
+    rows: usize,
+}
+
+impl Pace {
+    /// A chunk that takes more makes the next one smaller.
+    const BYTES_MAX: i64 = 1 << 20;
+    const ROWS_FIRST: usize = 64;
+
+    /// Makes a chunk of about the number of rows that `make` is told; [`CHUNK_ROWS`] at most.
+    #[inline]
+    pub(crate) fn make<R>(&mut self, make: impl FnOnce(usize) -> R) -> R {
+        let before = thread_live_bytes();
+        let chunk = make(self.rows);
+        let grown = thread_live_bytes() - before;
+        if grown > Self::BYTES_MAX {
+            self.rows = (self.rows / 4).max(1);
+        } else if grown < Self::BYTES_MAX / 4 {
+            self.rows = (self.rows * 2).min(CHUNK_ROWS);
+        }
+        chunk
+    }
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { rows: if is_counting() { Self::ROWS_FIRST } else { CHUNK_ROWS } }
+    }
+}
 
 /// Rows in chunks; `None` is the end. Chunks may be empty.
 pub(crate) trait ChunkStream<T> {
@@ -31,10 +66,15 @@ where
     Box::new(next)
 }
 
-/// The rows of an iterator, in chunks.
-pub(crate) fn from_iter<T: 'static>(rows: impl Iterator<Item = T> + 'static) -> BoxStream<T> {
+/// The rows of an iterator, which may be endless, in chunks.
+pub(crate) fn from_iter<T: 'static>(
+    task: &Task,
+    rows: impl Iterator<Item = T> + 'static,
+) -> BoxStream<T> {
+    let task = Task::clone(task);
     let mut rows = rows;
     from_fn(move || {
+        task.check()?;
         let chunk: Vec<T> = rows.by_ref().take(CHUNK_ROWS).collect();
         Ok((!chunk.is_empty()).then_some(chunk))
     })
@@ -71,9 +111,10 @@ impl<T> Iterator for Rows<T> {
 }
 
 /// All rows of a stream at once.
-pub(crate) fn drain<T>(mut stream: BoxStream<T>) -> Result<Vec<T>, TaskError> {
+pub(crate) fn drain<T>(task: &Task, mut stream: BoxStream<T>) -> Result<Vec<T>, TaskError> {
     let mut all = Vec::new();
     while let Some(mut chunk) = stream.next_chunk()? {
+        task.check()?;
         match all.is_empty() {
             true => all = chunk,
             false => all.append(&mut chunk),

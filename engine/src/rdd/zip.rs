@@ -207,7 +207,7 @@ where
     ) -> Result<BoxStream<I::Item>, TaskError> {
         let (left, error) = PartitionRows::new(task.open_parent::<T>(node, 0, partition)?);
         let right = PartitionRows::leaving(task.open_parent::<U>(node, 1, partition)?, &error);
-        Ok(checked(conjure::<F>()(&state, left, right).into_iter(), error))
+        Ok(checked(task, conjure::<F>()(&state, left, right).into_iter(), error))
     }
 }
 

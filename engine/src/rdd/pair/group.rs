@@ -11,7 +11,7 @@ use crate::closure::assert_zero_sized;
 use crate::executor::{Task, TaskError, read_rows};
 use crate::operators::{ByHash, HashGroups, Sorter, split_by_key};
 use crate::rdd::{
-    BoxStream, CHUNK_ROWS, Data, Input, Key, Node, Operation, Portable, Rdd, from_fn, operation,
+    BoxStream, Data, Input, Key, Node, Operation, Pace, Portable, Rdd, from_fn, operation,
 };
 
 impl<K: Key, V: Data> Rdd<(K, V)> {
@@ -119,12 +119,12 @@ impl<K: Key, V: Data> Operation for Group<K, V> {
     ) -> Result<BoxStream<Self::Out>, TaskError> {
         let mut groups = open_groups::<K, V>(task, node, 0, partition)?;
         let task = Rc::clone(task);
-        Ok(from_fn(move || {
-            task.check()?;
+        let mut pace = Pace::default();
+        let mut next = move |count| {
             let mut out = Vec::new();
             let mut rows = 0;
             // Few large groups make a chunk as well as many small ones.
-            while rows < CHUNK_ROWS {
+            while rows < count {
                 let Some(hash) = groups.peek()? else { break };
                 let mut group = Vec::new();
                 groups.take_group(hash, &mut group, "group_by_key")?;
@@ -132,6 +132,10 @@ impl<K: Key, V: Data> Operation for Group<K, V> {
                 split_by_key(group, |key, values| out.push((key, values)));
             }
             Ok((!out.is_empty()).then_some(out))
+        };
+        Ok(from_fn(move || {
+            task.check()?;
+            pace.make(&mut next)
         }))
     }
 }

@@ -17,8 +17,8 @@ use crate::closure::conjure;
 use crate::executor::{Task, TaskError};
 use crate::operators::{HashGroups, split_by_key};
 use crate::rdd::{
-    BoxStream, CHUNK_ROWS, ChunkStream, Data, Input, Key, Node, Operation, Portable, Rdd, from_fn,
-    operation,
+    BoxStream, CHUNK_ROWS, ChunkStream, Data, Input, Key, Node, Operation, Pace, Portable, Rdd,
+    from_fn, operation,
 };
 
 impl<K: Key, V: Data> Rdd<(K, V)> {
@@ -187,6 +187,7 @@ where
             matched: Vec::new(),
             row: None,
             out: Vec::new(),
+            pace: Pace::default(),
             marker: PhantomData,
         }))
     }
@@ -208,6 +209,7 @@ struct JoinStream<K, V, W, O, E> {
     /// The left row being paired, and how far.
     row: Option<LeftRow<K, V>>,
     out: Vec<O>,
+    pace: Pace,
     marker: PhantomData<fn() -> O>,
 }
 
@@ -224,10 +226,23 @@ where
 {
     fn next_chunk(&mut self) -> Result<Option<Vec<O>>, TaskError> {
         self.task.check()?;
-        self.out.reserve(CHUNK_ROWS);
-        while self.out.len() < CHUNK_ROWS {
+        let mut pace = std::mem::take(&mut self.pace);
+        let chunk = pace.make(|count| self.fill(count));
+        self.pace = pace;
+        chunk
+    }
+}
+
+impl<K: Key, V: Data, W: Data, O: Data, E> JoinStream<K, V, W, O, E>
+where
+    E: Fn(K, Option<V>, Option<W>) -> Option<O> + Portable,
+{
+    /// A chunk of about `count` rows.
+    fn fill(&mut self, count: usize) -> Result<Option<Vec<O>>, TaskError> {
+        self.out.reserve(count);
+        while self.out.len() < count {
             if self.row.is_some() {
-                self.pair();
+                self.pair(count);
             } else if self.hash.is_some() {
                 self.next_left()?;
             } else if !self.next_hash()? {
@@ -237,12 +252,7 @@ where
         let out = std::mem::take(&mut self.out);
         Ok((!out.is_empty()).then_some(out))
     }
-}
 
-impl<K: Key, V: Data, W: Data, O: Data, E> JoinStream<K, V, W, O, E>
-where
-    E: Fn(K, Option<V>, Option<W>) -> Option<O> + Portable,
-{
     fn emit(&mut self, key: K, left: Option<V>, right: Option<W>) {
         self.out.extend((self.emit)(key, left, right));
     }
@@ -301,7 +311,7 @@ where
     }
 
     /// Pairs the current left row with the right rows of its key, until the chunk is full.
-    fn pair(&mut self) {
+    fn pair(&mut self, count: usize) {
         let Some(mut row) = self.row.take() else { return };
         while let Some((key, value)) = self.group.get(row.next) {
             if *key == row.key {
@@ -314,7 +324,7 @@ where
                 }
             }
             row.next += 1;
-            if self.out.len() >= CHUNK_ROWS && row.next < self.group.len() {
+            if self.out.len() >= count && row.next < self.group.len() {
                 self.row = Some(row);
                 return;
             }
