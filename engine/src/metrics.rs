@@ -1,6 +1,7 @@
 //! The figures of an application.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use millstream_shuffle::budget::SpillCause;
@@ -26,6 +27,8 @@ pub struct Metrics {
     /// Lines and files that were left out since they are not UTF-8, under
     /// [`InvalidUtf8::Skip`](crate::io::text::InvalidUtf8::Skip). What is read again counts again.
     pub records_skipped: u64,
+    /// The local directories, as they were configured.
+    pub local_dirs: Vec<PathBuf>,
     /// By cause, how often and how many bytes were spilled; causes that did not occur are left out.
     pub spills: Vec<(&'static str, u64, u64)>,
 }
@@ -42,6 +45,7 @@ impl Metrics {
             disk_read: disk.bytes_read,
             extents_read: disk.extents_read,
             records_skipped: runtime.records_skipped.load(Ordering::Relaxed),
+            local_dirs: disk.dirs.into_iter().map(|dir| dir.path).collect(),
             spills: SpillCause::ALL
                 .into_iter()
                 .filter(|cause| spills.count(*cause) > 0)
@@ -70,6 +74,11 @@ impl fmt::Display for Metrics {
         )?;
         for (cause, count, bytes) in &self.spills {
             write!(f, ", {count} spills ({cause}) of {} MiB", bytes / MIB)?;
+        }
+        if self.files_created > 0 {
+            let dirs: Vec<_> =
+                self.local_dirs.iter().map(|dir| dir.display().to_string()).collect();
+            write!(f, ", in {}", dirs.join(" and "))?;
         }
         Ok(())
     }

@@ -1,6 +1,11 @@
 //! Code and sizes that misbehave: what cannot work is a typed error, and the application goes on.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests, and user code that is meant to fail"
+)]
 
 use std::cmp::Ordering as Order;
 use std::hash::{Hash, Hasher};

@@ -174,3 +174,18 @@ fn sets_that_grow() {
         Ok(())
     });
 }
+
+#[test]
+fn a_line_that_no_task_can_hold_is_refused_by_its_place() {
+    within("a_line_that_no_task_can_hold_is_refused_by_its_place", 64, false, |context| {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "short\n").unwrap();
+        let mut long = std::fs::OpenOptions::new().append(true).open(file.path()).unwrap();
+        let block = vec![b'x'; MIB as usize];
+        (0..100).for_each(|_| std::io::Write::write_all(&mut long, &block).unwrap());
+        let path = file.path().to_str().unwrap();
+        let error = context.text_file(path)?.count().unwrap_err().to_string();
+        assert!(error.contains(path) && error.contains("at byte 6"), "{error}");
+        Ok(())
+    });
+}

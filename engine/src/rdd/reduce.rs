@@ -5,6 +5,8 @@ use std::marker::PhantomData;
 use std::ops::Add;
 use std::sync::Arc;
 
+use rayon::slice::ParallelSliceMut;
+
 use super::stream::BoxStream;
 use super::{Action, Data, Key, Portable, Rdd};
 use crate::closure::{assert_zero_sized, conjure};
@@ -228,7 +230,10 @@ impl<T: Data + Ord> Rdd<T> {
     pub fn take_ordered(&self, n: usize) -> Result<Vec<T>, Error> {
         let parts = self.run::<Smallest<T>>("take_ordered", n)?;
         let mut rows: Vec<T> = parts.into_iter().flatten().collect();
-        rows.sort();
+        match rows.len() < PARALLEL_MIN {
+            true => rows.sort(),
+            false => rows.par_sort(),
+        }
         rows.truncate(n);
         Ok(rows)
     }
@@ -259,6 +264,9 @@ impl<T: Key> Rdd<T> {
         self.map(|row| (row, ())).count_by_key()
     }
 }
+
+/// Fewer rows are sorted before the threads of a parallel sort have started.
+const PARALLEL_MIN: usize = 1 << 16;
 
 type Marker<T> = PhantomData<fn() -> T>;
 

@@ -196,6 +196,14 @@ impl FileInput {
         (u32::try_from(input.splits.len()).unwrap_or(u32::MAX).max(1), input)
     }
 
+    /// The options, with records no longer than a quarter of the memory limit: a record is read whole,
+    /// and an error that names its place is better than a limit that does not hold.
+    fn bounded(&self, task: &Task) -> TextOptions {
+        let share = usize::try_from(task.runtime.budget.limit() / 4).unwrap_or(usize::MAX);
+        let record_bytes_max = self.options.record_bytes_max.min(share.max(1 << 20));
+        TextOptions { record_bytes_max, ..self.options.clone() }
+    }
+
     fn split(&self, task: &Task, partition: u32) -> Split {
         let split = self.splits.get(partition as usize).cloned().unwrap_or_default();
         Metrics::add(&task.metrics.bytes_in, split.bytes());
@@ -216,7 +224,7 @@ impl Operation for Lines {
         partition: u32,
     ) -> Result<BoxStream<Text>, TaskError> {
         let split = input.split(task, partition);
-        let options = input.options.clone();
+        let options = input.bounded(task);
         let mut reader = LineReader::new(Arc::clone(&input.files), split, options);
         let task = Task::clone(task);
         let mut skipped = 0;
@@ -244,7 +252,7 @@ impl Operation for WholeFiles {
         partition: u32,
     ) -> Result<BoxStream<(Text, Text)>, TaskError> {
         let split = input.split(task, partition);
-        let options = input.options.clone();
+        let options = input.bounded(task);
         let mut reader = WholeFileReader::new(Arc::clone(&input.files), split, options);
         let task = Task::clone(task);
         let mut skipped = 0;

@@ -38,7 +38,9 @@ pub enum TaskFailure {
         shuffle: ShuffleId,
     },
     /// The task needed more memory than the executor could give even after spilling.
-    #[error("{message}; {requested_bytes} bytes asked for, {available_bytes} available")]
+    #[error(
+        "{message}; {requested_bytes} more bytes were asked for, and of the {available_bytes} not in use a share is kept for each other slot"
+    )]
     OutOfMemory {
         /// What did not fit.
         message: String,

@@ -76,7 +76,8 @@ pub enum InputError {
     /// A record longer than the options allow.
     #[error(
         "input file {} has a record of more than {limit} bytes at byte {offset}; is it text? \
-         Otherwise raise record_bytes_max", path.display()
+         Otherwise raise record_bytes_max, or the memory limit, of which a record may take a quarter",
+        path.display()
     )]
     RecordTooLong {
         /// The file.

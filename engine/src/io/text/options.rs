@@ -20,7 +20,7 @@ pub struct TextOptions {
     /// What to do with bytes that are not UTF-8.
     pub invalid_utf8: InvalidUtf8,
     /// The longest line, or whole file, in bytes; a bound on the memory that input which is not
-    /// text can take.
+    /// text can take. A pipeline refuses records of more than a quarter of its memory limit, too.
     pub record_bytes_max: usize,
 }
 
