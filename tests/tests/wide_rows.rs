@@ -3,7 +3,12 @@
 //! Each program runs in a process of its own, whose peak of memory is read when it has ended.
 //! Few rows of many bytes are what accounts by the number of rows miss.
 #![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "helpers of tests, and figures for whoever reads a failure"
+)]
 
 use std::collections::HashSet;
 use std::process::Stdio;
