@@ -90,7 +90,7 @@ fn agrees<V: Value>(program: &Program<V>, contexts: &[(String, Context)]) -> Res
             };
             match &first {
                 Some(order) if *order != rows => {
-                    let mut sorted = rows.clone();
+                    let mut sorted = rows;
                     sorted.sort();
                     let what = if sorted == known { "another order" } else { "other rows" };
                     return Err(format!("{cell} gives {what} than {}", contexts[0].0));
