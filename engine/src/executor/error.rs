@@ -65,8 +65,8 @@ impl TaskError {
         match self {
             Self::User { message, record } => TaskFailure::User { message, record },
             Self::Input(_) | Self::Output(_) => TaskFailure::User { message, record: None },
-            Self::Fetch { shuffle, map, attempt, .. } => {
-                TaskFailure::FetchFailed { shuffle, map, attempt, executor }
+            Self::Fetch { shuffle, map, attempt, why } => {
+                TaskFailure::FetchFailed { shuffle, map, attempt, executor, why }
             }
             Self::InputMissing { shuffle } => TaskFailure::InputMissing { shuffle },
             Self::PersistedBlock { .. } | Self::Spill(_) => {

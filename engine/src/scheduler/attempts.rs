@@ -202,7 +202,7 @@ impl Scheduler {
             _ => return,
         };
         let lost = match failure {
-            TaskFailure::FetchFailed { shuffle, map, attempt, executor } => {
+            TaskFailure::FetchFailed { shuffle, map, attempt, executor, .. } => {
                 self.lose_output(shuffle, map, executor, attempt)
             }
             _ => None,

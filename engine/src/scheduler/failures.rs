@@ -18,7 +18,7 @@ pub enum TaskFailure {
         record: Option<u64>,
     },
     /// A map output that the driver had announced could not be read, or was corrupt.
-    #[error("{shuffle} map {map} (attempt {attempt}) could not be read from {executor}")]
+    #[error("{shuffle} map {map} (attempt {attempt}) could not be read from {executor}: {why}")]
     FetchFailed {
         /// The shuffle.
         shuffle: ShuffleId,
@@ -28,6 +28,8 @@ pub enum TaskFailure {
         attempt: u32,
         /// The executor it was to be read from.
         executor: ExecutorId,
+        /// What the reader was told.
+        why: String,
     },
     /// A persisted copy has gone, and the shuffle below it is not there to rebuild it from.
     #[error(

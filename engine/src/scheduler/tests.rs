@@ -122,6 +122,7 @@ fn a_fetch_failure_recomputes_the_one_map_output_that_is_missing() {
         map: 1,
         attempt: 0,
         executor: ExecutorId(1),
+        why: "connection refused".to_owned(),
     };
     rig.fail(0, failure);
     assert_eq!(rig.running.len(), 1);

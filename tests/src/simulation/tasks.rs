@@ -179,6 +179,7 @@ impl World {
                         map,
                         attempt: at.attempt,
                         executor: at.executor,
+                        why: "simulated".to_owned(),
                     });
                 };
                 read.extend(rows::select(&rows, stage, task.partition));
