@@ -1,6 +1,8 @@
 //! What an action or the set-up of a context can fail with.
 
 use millstream_planner::stages::CutError;
+use millstream_shuffle::net::channel::ChannelError;
+use millstream_shuffle::net::serve::ServeError;
 use millstream_shuffle::store::DirError;
 use thiserror::Error;
 
@@ -32,6 +34,15 @@ pub enum Error {
     /// No local directory can be used.
     #[error(transparent)]
     LocalDirs(#[from] DirError),
+    /// A connection between driver and executors cannot be had.
+    #[error(transparent)]
+    Channel(#[from] ChannelError),
+    /// Blocks cannot be served to other executors.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// The driver does not take this executor.
+    #[error("the driver has refused this executor: {0}")]
+    Driver(String),
     /// The job failed.
     #[error(transparent)]
     Job(#[from] JobError),

@@ -33,6 +33,7 @@ pub mod io;
 pub mod mapreduce;
 mod metrics;
 mod operators;
+mod protocol;
 mod rdd;
 pub mod scheduler;
 mod shared;
@@ -45,3 +46,32 @@ pub use millstream_shuffle::block::Codec;
 pub use rdd::{Data, Key, PartitionRows, Partitioner, PersistLevel, Portable, Rdd};
 pub use shared::{Accumulate, Accumulator, Broadcast};
 pub use text::Text;
+
+/// Turns this process into an executor and does not return, if it was started as one; otherwise does
+/// nothing. [`ContextBuilder::build`] does the same: call this first thing in `main` where the program
+/// does much, or prints, before it builds its context.
+///
+/// An executor of a `cluster://HOST:PORT` master is this program, started with these variables in its
+/// environment:
+///
+/// | Variable | |
+/// |---|---|
+/// | `MILLSTREAM_DRIVER` | `HOST:PORT` of the driver |
+/// | `MILLSTREAM_SECRET_FILE` or `MILLSTREAM_SECRET` | the secret of the driver |
+/// | `MILLSTREAM_SLOTS` | tasks at a time; one a processor by default |
+/// | `MILLSTREAM_MEMORY` | memory limit, such as `8g`; 60 % of what there is by default |
+/// | `MILLSTREAM_LOCAL_DIRS` | directories for shuffle files, with `:` between |
+///
+/// # Errors
+/// If the environment says that this process is an executor, but not in a way that makes sense.
+pub fn become_executor_if_asked() -> Result<(), Error> {
+    static ASKED: std::sync::Once = std::sync::Once::new();
+    match executor::Role::of_this_process()? {
+        None => Ok(()),
+        Some(role) => {
+            // Of several threads that come here, one runs the executor and the others wait for ever.
+            ASKED.call_once(|| executor::run_as_executor(role));
+            Ok(())
+        }
+    }
+}

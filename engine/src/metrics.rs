@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use millstream_shuffle::budget::SpillCause;
 
 use crate::executor::Runtime;
+use crate::protocol::Totals;
 
 /// What an application has used up to now.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -35,29 +36,59 @@ pub struct Metrics {
 
 impl Metrics {
     pub(crate) fn of(runtime: &Runtime) -> Self {
-        let disk = runtime.dirs.snapshot();
-        let spills = runtime.budget.spills();
-        Self {
-            memory_limit: runtime.budget.limit(),
-            memory_peak: runtime.budget.peak(),
-            disk_written: disk.bytes_written,
-            files_created: disk.files_created,
-            disk_read: disk.bytes_read,
-            extents_read: disk.extents_read,
-            records_skipped: runtime.records_skipped.load(Ordering::Relaxed),
-            local_dirs: disk.dirs.into_iter().map(|dir| dir.path).collect(),
-            spills: SpillCause::ALL
-                .into_iter()
-                .filter(|cause| spills.count(*cause) > 0)
-                .map(|cause| (cause.name(), spills.count(cause), spills.bytes(cause)))
-                .collect(),
+        let dirs = runtime.dirs.snapshot().dirs.into_iter().map(|dir| dir.path).collect();
+        Self::sum(runtime.budget.limit(), [&Totals::of(runtime)], dirs)
+    }
+
+    /// The figures of several executors, which may have spilled to the same directories.
+    pub(crate) fn sum<'a>(
+        memory_limit: u64,
+        executors: impl IntoIterator<Item = &'a Totals>,
+        local_dirs: Vec<PathBuf>,
+    ) -> Self {
+        let mut all = Self { memory_limit, local_dirs, ..Self::default() };
+        let mut spills = vec![(0, 0); SpillCause::ALL.len()];
+        for totals in executors {
+            all.memory_peak += totals.memory_peak;
+            all.disk_written += totals.disk_written;
+            all.files_created += totals.files_created;
+            all.disk_read += totals.disk_read;
+            all.extents_read += totals.extents_read;
+            all.records_skipped += totals.records_skipped;
+            for (cause, count, bytes) in &totals.spills {
+                if let Some(place) = SpillCause::ALL.iter().position(|known| known == cause) {
+                    spills[place].0 += count;
+                    spills[place].1 += bytes;
+                }
+            }
         }
+        let named = SpillCause::ALL.into_iter().zip(spills).filter(|(_, (count, _))| *count > 0);
+        all.spills = named.map(|(cause, (count, bytes))| (cause.name(), count, bytes)).collect();
+        all
     }
 
     /// Bytes spilled, for whatever cause.
     #[must_use]
     pub fn spilled_bytes(&self) -> u64 {
         self.spills.iter().map(|(_, _, bytes)| bytes).sum()
+    }
+}
+
+impl Totals {
+    /// What this executor has used up to now.
+    pub(crate) fn of(runtime: &Runtime) -> Self {
+        let disk = runtime.dirs.snapshot();
+        let spills = runtime.budget.spills();
+        let causes = SpillCause::ALL.into_iter().filter(|cause| spills.count(*cause) > 0);
+        Self {
+            memory_peak: runtime.budget.peak(),
+            disk_written: disk.bytes_written,
+            files_created: disk.files_created,
+            disk_read: disk.bytes_read,
+            extents_read: disk.extents_read,
+            records_skipped: runtime.records_skipped.load(Ordering::Relaxed),
+            spills: causes.map(|c| (c, spills.count(c), spills.bytes(c))).collect(),
+        }
     }
 }
 

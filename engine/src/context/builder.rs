@@ -2,15 +2,21 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use millstream_shuffle::block::Codec;
 use millstream_shuffle::budget::{MemoryBudget, detect_limit};
+use millstream_shuffle::net::channel::{Access, Secret};
 use millstream_shuffle::store::{DirSpec, LocalDirs};
 
 use super::inner::ContextInner;
 use super::master::Master;
 use super::{Context, Scope};
-use crate::driver::{Driver, LOCAL, Publisher, PublisherConfig};
+use super::secret::{check_secret, random_secret, secret_of_environment};
+use crate::closure::build_id;
+use crate::driver::{
+    ClusterSettings, Driver, LOCAL, Publisher, PublisherConfig, Spawn, start_cluster, start_local,
+};
 use crate::error::Error;
 use crate::executor::Runtime;
 use crate::scheduler::{PolicyKind, SchedulerConfig, SpeculationConfig};
@@ -29,6 +35,9 @@ pub struct ContextBuilder {
     policy: PolicyKind,
     task_attempts_max: u32,
     speculation: bool,
+    secret: Option<String>,
+    executor_args: Option<Vec<String>>,
+    executor_timeout: Duration,
 }
 
 impl ContextBuilder {
@@ -45,6 +54,9 @@ impl ContextBuilder {
             policy: PolicyKind::Fifo,
             task_attempts_max: SchedulerConfig::default().task_attempts_max,
             speculation: true,
+            secret: None,
+            executor_args: None,
+            executor_timeout: Duration::from_secs(12),
         }
     }
 
@@ -55,7 +67,15 @@ impl ContextBuilder {
         self
     }
 
-    /// Where tasks run: `local[N]` or `local[*]`. The default is `local[*]`.
+    /// Where tasks run. The default is `local[*]`.
+    ///
+    /// | Master | Tasks run |
+    /// |---|---|
+    /// | `local[N]`, `local[*]` | on N threads of this process, or on one a processor |
+    /// | `local-cluster[E,C,M]` | in E processes of this machine, of C threads and M memory (`512m`, `1g`) each |
+    /// | `cluster://HOST:PORT` | in executors that are started elsewhere and come to this address |
+    ///
+    /// Executors run this same program: in their processes [`Self::build`] does not return.
     #[must_use]
     pub fn master(mut self, master: impl Into<String>) -> Self {
         self.master = master.into();
@@ -128,68 +148,181 @@ impl ContextBuilder {
         self
     }
 
+    /// The secret that driver and executors of `cluster://` share: at least 16 characters that nobody
+    /// guesses. By default it is the content of the file that `MILLSTREAM_SECRET_FILE` names, or of
+    /// `MILLSTREAM_SECRET` itself.
+    #[must_use]
+    pub fn secret(mut self, secret: impl Into<String>) -> Self {
+        self.secret = Some(secret.into());
+        self
+    }
+
+    /// The arguments that the executors of `local-cluster` are started with, where they should not be
+    /// those of this process. With them the program has to come to [`Self::build`].
+    #[must_use]
+    pub fn executor_args<S: Into<String>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+        self.executor_args = Some(args.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// After how long without a sign of life an executor is given up, and its work given to others. It
+    /// stops by itself after two thirds of that time. The default is 12 seconds.
+    #[must_use]
+    pub fn executor_timeout(mut self, timeout: Duration) -> Self {
+        self.executor_timeout = timeout;
+        self
+    }
+
     /// Starts the application.
+    ///
+    /// In a process that was started as an executor this runs tasks until the application is over, and
+    /// then ends the process: it does not return. What a program does before is done by its executors
+    /// too; see [`become_executor_if_asked`](crate::become_executor_if_asked) if that is much.
     ///
     /// # Errors
     /// [`Error::Setting`] for a setting that makes no sense, [`Error::LocalDirs`] if no directory can
-    /// be used.
+    /// be used, [`Error::Channel`] if executors cannot be listened for.
     pub fn build(self) -> Result<Context, Error> {
+        crate::become_executor_if_asked()?;
         // A limit that was asked for is held closely; the default leaves the machine room enough.
         #[cfg(feature = "counting-allocator")]
         if self.memory_limit.is_some() {
             crate::allocator::give_back_soon();
         }
-        let Master::Local { slots } = self.master.parse()?;
-        let limit = self.memory_limit.unwrap_or_else(detect_limit);
+        let master: Master = self.master.parse()?;
+        self.check(&master)?;
+        let driver = match &master {
+            Master::Local { slots } => self.start_local(*slots)?,
+            Master::LocalCluster { executors, slots, memory_bytes } => {
+                let memory_bytes = self.memory_limit.unwrap_or(*memory_bytes);
+                self.start_processes(*executors, *slots, memory_bytes)?
+            }
+            Master::Cluster { listen } => self.start_listening(listen)?,
+        };
+        let inner = ContextInner::new(driver, self.partitions);
+        Ok(Context { inner, scope: Scope::default() })
+    }
+
+    fn check(&self, master: &Master) -> Result<(), Error> {
         /// Less than this leaves no task room for its blocks.
         const MEMORY_MIN: u64 = 1 << 20;
-        if limit < MEMORY_MIN {
-            return Err(Error::Setting {
-                setting: "memory limit",
-                value: format!("{limit} bytes"),
-                why: "the least that tasks can work with is 1 MiB".to_owned(),
-            });
-        }
-        if self.partitions == Some(0) || self.task_attempts_max == 0 {
-            let (setting, value) = match self.partitions {
-                Some(0) => ("partitions", "0"),
-                _ => ("task attempts", "0"),
-            };
-            let why = "must be at least 1".to_owned();
-            return Err(Error::Setting { setting, value: value.to_owned(), why });
-        }
-        let specs = match self.local_dirs.is_empty() {
-            true => vec![DirSpec { path: std::env::temp_dir(), quota_bytes: None }],
-            false => self.local_dirs,
+        let asked = match master {
+            Master::LocalCluster { memory_bytes, .. } => self.memory_limit.or(Some(*memory_bytes)),
+            _ => self.memory_limit,
         };
-        let dirs = LocalDirs::open(&specs, &self.app_name)?;
-        let publisher = Publisher::new(PublisherConfig {
-            app_name: self.app_name,
-            master: self.master,
-            memory_limit: limit,
+        let wrong = |setting, value: String, why: &str| {
+            let why = why.to_owned();
+            Err(Error::Setting { setting, value, why })
+        };
+        if let Some(limit) = asked.filter(|limit| *limit < MEMORY_MIN) {
+            let why = "the least that tasks can work with is 1 MiB";
+            return wrong("memory limit", format!("{limit} bytes"), why);
+        }
+        if self.partitions == Some(0) {
+            return wrong("partitions", "0".to_owned(), "must be at least 1");
+        }
+        if self.task_attempts_max == 0 {
+            return wrong("task attempts", "0".to_owned(), "must be at least 1");
+        }
+        if self.executor_timeout < Duration::from_millis(300) {
+            let value = format!("{:?}", self.executor_timeout);
+            return wrong("executor timeout", value, "must be at least 300 ms");
+        }
+        Ok(())
+    }
+
+    fn start_local(&self, slots: u32) -> Result<Arc<Driver>, Error> {
+        let limit = self.memory_limit.unwrap_or_else(detect_limit);
+        let dirs = LocalDirs::open(&self.dir_specs(), &self.app_name)?;
+        let publisher = self.publisher(limit)?;
+        let budget = MemoryBudget::new(limit, slots);
+        let (codec, events) = (self.codec, publisher.bus());
+        start_local(self.scheduler(true), slots, publisher, |gate| {
+            Arc::new(Runtime::new(LOCAL, budget, dirs, codec, gate, events))
+        })
+        .map_err(|source| Error::System { what: "starting the executor's threads", source })
+    }
+
+    fn start_processes(
+        &self,
+        executors: u32,
+        slots: u32,
+        memory_bytes: u64,
+    ) -> Result<Arc<Driver>, Error> {
+        let (secret, application) = random_secret()?;
+        let spawn = Spawn {
+            executors,
+            slots,
+            memory_bytes,
+            dirs: self.dir_specs(),
+            codec: self.codec,
+            args: self.executor_args.clone(),
+            secret: secret.clone(),
+        };
+        let mut settings = self.cluster_settings("127.0.0.1:0", &secret, application)?;
+        settings.spawn = Some(spawn);
+        let publisher = self.publisher(memory_bytes * u64::from(executors))?;
+        start_cluster(self.scheduler(executors == 1), settings, publisher)
+    }
+
+    fn start_listening(&self, listen: &str) -> Result<Arc<Driver>, Error> {
+        let secret = match &self.secret {
+            Some(secret) => secret.clone(),
+            None => secret_of_environment()?,
+        };
+        check_secret(&secret)?;
+        let settings = self.cluster_settings(listen, &secret, 0)?;
+        start_cluster(self.scheduler(false), settings, self.publisher(0)?)
+    }
+
+    fn cluster_settings(
+        &self,
+        listen: &str,
+        secret: &str,
+        application: u64,
+    ) -> Result<ClusterSettings, Error> {
+        let build = build_id()
+            .map_err(|source| Error::System { what: "reading this program's executable", source })?;
+        let timeout_ms = u64::try_from(self.executor_timeout.as_millis()).unwrap_or(u64::MAX);
+        Ok(ClusterSettings {
+            app_name: self.app_name.clone(),
+            listen: listen.to_owned(),
+            access: Access::new(Secret::new(secret), application, build),
+            heartbeat_ms: (timeout_ms / 12).max(1),
+            lease_ms: timeout_ms / 3 * 2,
+            timeout_ms,
+            spawn: None,
+        })
+    }
+
+    fn dir_specs(&self) -> Vec<DirSpec> {
+        match self.local_dirs.is_empty() {
+            true => vec![DirSpec { path: std::env::temp_dir(), quota_bytes: None }],
+            false => self.local_dirs.clone(),
+        }
+    }
+
+    fn publisher(&self, memory_limit: u64) -> Result<Publisher, Error> {
+        Publisher::new(PublisherConfig {
+            app_name: self.app_name.clone(),
+            master: self.master.clone(),
+            memory_limit,
             quiet: self.quiet,
-            event_log: self.event_log,
+            event_log: self.event_log.clone(),
             listeners: Vec::new(),
-        })?;
-        let config = SchedulerConfig {
-            policy: self.policy,
+        })
+    }
+
+    fn scheduler(&self, same_executor: bool) -> SchedulerConfig {
+        SchedulerConfig {
+            policy: self.policy.clone(),
             task_attempts_max: self.task_attempts_max,
             speculation: SpeculationConfig {
                 enabled: self.speculation,
-                same_executor: true,
+                same_executor,
                 ..SpeculationConfig::default()
             },
             ..SchedulerConfig::default()
-        };
-        let budget = MemoryBudget::new(limit, slots);
-        let (codec, events) = (self.codec, publisher.bus());
-        let driver = Driver::start_local(config, slots, publisher, |driver| {
-            let driver = driver.clone();
-            let gate = Arc::new(move |task| driver.upgrade().is_some_and(|d| d.may_commit(task)));
-            Arc::new(Runtime::new(LOCAL, budget, dirs, codec, gate, events))
-        })
-        .map_err(|source| Error::System { what: "starting the executor's threads", source })?;
-        let inner = ContextInner::new(driver, self.partitions);
-        Ok(Context { inner, scope: Scope::default() })
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use millstream_planner::ids::{JobId, NodeId, ShuffleId, StageId};
-use millstream_planner::stages::{StageOutput, StagePlan, cut, explain};
+use millstream_planner::stages::{Locality, StageOutput, StagePlan, cut, explain};
 use parking_lot::Mutex;
 
 use super::Scope;
@@ -14,7 +14,7 @@ use super::lineage::{Graph, copy_lineage};
 use crate::driver::{Driver, Job, JobSink};
 use crate::error::Error;
 use crate::executor::{Output, StageProgram, in_task};
-use crate::rdd::{Action, ActionFn, Code, Node, Payload, action};
+use crate::rdd::{Action, ActionCode, Code, Input, Node, Payload, action};
 use crate::scheduler::JobSpec;
 
 /// The longest chain of narrow operations that one task may hold: each takes some of the slot's stack.
@@ -77,11 +77,11 @@ impl ContextInner {
     }
 
     pub(crate) fn drop_persisted(&self, node: NodeId) {
-        self.driver.runtime().persisted.drop_node(node);
+        self.driver.drop_persisted(node);
     }
 
     pub(crate) fn metrics(&self) -> crate::Metrics {
-        crate::Metrics::of(self.driver.runtime())
+        self.driver.metrics()
     }
 
     /// Runs an action on some partitions of a node; the results are in the order of the partitions.
@@ -140,7 +140,7 @@ impl ContextInner {
         graph: &Graph,
         node: NodeId,
         targets: Range<u32>,
-        code: Code<ActionFn>,
+        code: Code<ActionCode>,
         ending: Ending,
         sink: JobSink,
     ) -> Result<(), Error> {
@@ -149,7 +149,8 @@ impl ContextInner {
             Ending::Result => StageOutput::Result,
             Ending::Commit => StageOutput::Commit,
         };
-        let plan = cut(&graph.lineage, node, result, output, name)?;
+        let mut plan = cut(&graph.lineage, node, result, output, name)?;
+        self.prefer_persisted(graph, &mut plan);
         let programs = programs(graph, &plan, code);
         let mut spec = JobSpec::new(JobId(self.next_number()), Arc::new(plan.graph));
         spec.targets = targets;
@@ -168,9 +169,21 @@ impl ContextInner {
         }
     }
 
+    /// Tasks that read a persisted copy would rather run where it is.
+    fn prefer_persisted(&self, graph: &Graph, plan: &mut StagePlan) {
+        for stage in &mut plan.graph.stages {
+            let root = plan.roots.get(&stage.id).and_then(|root| graph.nodes.get(root));
+            let Some(persisted) = root.and_then(|root| nearest_persisted(root)) else { continue };
+            let hosts = self.driver.persisted_at(persisted.id, persisted.partitions);
+            if !hosts.is_empty() {
+                stage.locality = Locality::Hosts(hosts);
+            }
+        }
+    }
+
     /// The lineage below a node, with what it needs computed.
     fn graph(&self, node: &Arc<Node>) -> Result<Graph, Error> {
-        let graph = copy_lineage(node, self.driver.runtime());
+        let graph = copy_lineage(node, &self.driver);
         if let Some(depth) = graph.nodes.values().map(|node| node.depth).max()
             && depth > DEPTH_MAX
         {
@@ -187,11 +200,23 @@ impl ContextInner {
     }
 
     pub(crate) fn explain(&self, node: &Arc<Node>) -> Result<String, Error> {
-        let graph = copy_lineage(node, self.driver.runtime());
+        let graph = copy_lineage(node, &self.driver);
         let result = StageId(self.next_number());
         let plan = cut(&graph.lineage, node.id, result, StageOutput::Result, "result")?;
         Ok(explain(&graph.lineage, &plan))
     }
+}
+
+/// The persisted node whose partitions a node's partitions are made of, one of one.
+fn nearest_persisted(node: &Arc<Node>) -> Option<&Arc<Node>> {
+    let mut at = node;
+    while at.persist_level().is_none() {
+        match at.inputs.as_slice() {
+            [Input::Narrow(parent)] if parent.partitions == node.partitions => at = parent,
+            _ => return None,
+        }
+    }
+    Some(at)
 }
 
 /// What each stage of a plan runs. A stage whose parts are not in the graph has no program, and the
@@ -199,7 +224,7 @@ impl ContextInner {
 fn programs(
     graph: &Graph,
     plan: &StagePlan,
-    action: Code<ActionFn>,
+    action: Code<ActionCode>,
 ) -> HashMap<StageId, Arc<StageProgram>> {
     let mut programs = HashMap::new();
     for stage in &plan.graph.stages {
@@ -213,7 +238,7 @@ fn programs(
             }
             StageOutput::Result | StageOutput::Commit => Output::Action(action.clone()),
         };
-        let program = StageProgram { root: Arc::clone(root), output };
+        let program = StageProgram::new(Arc::clone(root), output);
         programs.insert(stage.id, Arc::new(program));
     }
     programs

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use millstream_planner::ids::{NodeId, ShuffleId};
 use millstream_planner::lineage::{Dependency, Lineage, Node as PlanNode};
 
-use crate::executor::Runtime;
+use crate::driver::Driver;
 use crate::rdd::{Code, Input, Node, Prepare, WriteFn};
 
 /// The lineage below a node, as the planner and the executor need it.
@@ -19,7 +19,7 @@ pub(super) struct Graph {
 }
 
 /// Walks iteratively from `target` to its sources.
-pub(super) fn copy_lineage(target: &Arc<Node>, runtime: &Runtime) -> Graph {
+pub(super) fn copy_lineage(target: &Arc<Node>, driver: &Driver) -> Graph {
     let mut graph = Graph {
         lineage: Lineage::default(),
         nodes: HashMap::new(),
@@ -36,12 +36,12 @@ pub(super) fn copy_lineage(target: &Arc<Node>, runtime: &Runtime) -> Graph {
             id: node.id,
             name: node.name.clone(),
             partitions: node.partitions,
-            dependencies: node.inputs.iter().map(dependency).collect(),
+            dependencies: node.inputs.iter().filter_map(dependency).collect(),
             partitioning: node.layout.partitioning.clone(),
             determinism: node.determinism,
             persisted: level.map(|level| level.to_string()),
             fully_persisted: level.is_some()
-                && runtime.persisted.is_complete(node.id, node.partitions),
+                && driver.is_persisted(node.id, node.partitions),
         };
         graph.lineage.nodes.insert(node.id, plan);
         for input in &node.inputs {
@@ -49,7 +49,7 @@ pub(super) fn copy_lineage(target: &Arc<Node>, runtime: &Runtime) -> Graph {
                 graph.writers.insert(shuffle.id, shuffle.write.clone());
                 graph.prepare.extend(shuffle.prepare.clone());
             }
-            stack.push(Arc::clone(input.node()));
+            stack.extend(input.node().map(Arc::clone));
         }
         graph.prepare.extend(node.prepare.clone());
         graph.nodes.insert(node.id, node);
@@ -58,11 +58,13 @@ pub(super) fn copy_lineage(target: &Arc<Node>, runtime: &Runtime) -> Graph {
     graph
 }
 
-fn dependency(input: &Input) -> Dependency {
+fn dependency(input: &Input) -> Option<Dependency> {
     match input {
-        Input::Narrow(parent) => Dependency::Narrow(parent.id),
+        Input::Narrow(parent) => Some(Dependency::Narrow(parent.id)),
         Input::Shuffle(shuffle) => {
-            Dependency::Shuffle { shuffle: shuffle.id, parent: shuffle.parent.id }
+            Some(Dependency::Shuffle { shuffle: shuffle.id, parent: shuffle.parent.id })
         }
+        // Lineages are copied where they were made.
+        Input::Sent { .. } => None,
     }
 }

@@ -9,6 +9,10 @@ use crate::error::Error;
 pub(crate) enum Master {
     /// On this many threads of this process.
     Local { slots: u32 },
+    /// In this many processes of this machine, each with so many slots and so much memory.
+    LocalCluster { executors: u32, slots: u32, memory_bytes: u64 },
+    /// In executors that find the driver at this address.
+    Cluster { listen: String },
 }
 
 impl FromStr for Master {
@@ -20,22 +24,56 @@ impl FromStr for Master {
             value: text.to_owned(),
             why: why.to_owned(),
         };
-        const FORMS: &str = "use local[N] for N threads, or local[*] for one a processor";
+        const FORMS: &str = "use local[N] for N threads, local[*] for one a processor, local-cluster[E,C,M] for E \
+                             processes of C threads and M bytes of memory each (as in local-cluster[2,1,1g]), or \
+                             cluster://HOST:PORT for executors that come to that address";
         match text {
             "local" => return Ok(Self::Local { slots: 1 }),
             "local[*]" => return Ok(Self::Local { slots: processors() }),
             _ => {}
         }
-        if text.starts_with("local-cluster[") || text.starts_with("cluster://") {
-            return Err(wrong(&format!("remote executors are not available yet; {FORMS}")));
+        if let Some(listen) = text.strip_prefix("cluster://") {
+            return match listen.rsplit_once(':').map(|(host, port)| (host, port.parse::<u16>())) {
+                Some((host, Ok(_))) if !host.is_empty() => Ok(Self::Cluster { listen: listen.to_owned() }),
+                _ => Err(wrong(&format!("HOST:PORT is missing; {FORMS}"))),
+            };
         }
-        let count = text.strip_prefix("local[").and_then(|rest| rest.strip_suffix(']'));
-        match count.map(u32::from_str) {
-            Some(Ok(slots @ 1..=4096)) => Ok(Self::Local { slots }),
-            Some(_) => Err(wrong(&format!("N is a number from 1 to 4096; {FORMS}"))),
+        let inner = |prefix| text.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(']'));
+        if let Some(inner) = inner("local-cluster[") {
+            return local_cluster(inner).ok_or_else(|| wrong(FORMS));
+        }
+        match inner("local[").map(u32::from_str) {
+            Some(Ok(slots @ 1..=SLOTS_MAX)) => Ok(Self::Local { slots }),
+            Some(_) => Err(wrong(&format!("N is a number from 1 to {SLOTS_MAX}; {FORMS}"))),
             None => Err(wrong(FORMS)),
         }
     }
+}
+
+const SLOTS_MAX: u32 = 4096;
+const EXECUTORS_MAX: u32 = 1024;
+
+fn local_cluster(inner: &str) -> Option<Master> {
+    let mut parts = inner.split(',').map(str::trim);
+    let (executors, slots, memory) = (parts.next()?, parts.next()?, parts.next()?);
+    let executors = executors.parse().ok().filter(|n| (1..=EXECUTORS_MAX).contains(n))?;
+    let slots = slots.parse().ok().filter(|n| (1..=SLOTS_MAX).contains(n))?;
+    let memory_bytes = parse_size(memory)?;
+    parts.next().is_none().then_some(Master::LocalCluster { executors, slots, memory_bytes })
+}
+
+/// A number of bytes with an optional k, m, g or t for powers of 1024.
+pub(crate) fn parse_size(text: &str) -> Option<u64> {
+    let text = text.to_ascii_lowercase();
+    let text = text.strip_suffix("ib").or_else(|| text.strip_suffix('b')).unwrap_or(&text);
+    let (number, unit) = match text.char_indices().next_back()? {
+        (at, 'k') => (&text[..at], 1_u64 << 10),
+        (at, 'm') => (&text[..at], 1 << 20),
+        (at, 'g') => (&text[..at], 1 << 30),
+        (at, 't') => (&text[..at], 1 << 40),
+        _ => (text, 1),
+    };
+    number.trim().parse::<u64>().ok()?.checked_mul(unit)
 }
 
 fn processors() -> u32 {
@@ -54,10 +92,32 @@ mod tests {
     }
 
     #[test]
+    fn clusters_parse() {
+        let two = Master::LocalCluster { executors: 2, slots: 1, memory_bytes: 1 << 30 };
+        assert_eq!("local-cluster[2,1,1g]".parse::<Master>().unwrap(), two);
+        assert_eq!("local-cluster[2, 1, 1024m]".parse::<Master>().unwrap(), two);
+        let listen = "127.0.0.1:7077".to_owned();
+        assert_eq!("cluster://127.0.0.1:7077".parse::<Master>().unwrap(), Master::Cluster { listen });
+    }
+
+    #[test]
     fn a_wrong_master_is_told_the_forms() {
-        for wrong in ["local[0]", "local[x]", "yarn", "local-cluster[2,1,1g]"] {
+        let wrongs = [
+            "local[0]", "local[x]", "yarn", "local-cluster[2,1]", "local-cluster[0,1,1g]",
+            "local-cluster[2,1,1g,4]", "cluster://", "cluster://host", "cluster://:1",
+        ];
+        for wrong in wrongs {
             let error = wrong.parse::<Master>().unwrap_err().to_string();
             assert!(error.contains(wrong) && error.contains("local[N]"), "{error}");
         }
+    }
+
+    #[test]
+    fn sizes_parse() {
+        assert_eq!(parse_size("512m"), Some(512 << 20));
+        assert_eq!(parse_size("2GiB"), Some(2 << 30));
+        assert_eq!(parse_size("100"), Some(100));
+        assert_eq!(parse_size("g"), None);
+        assert_eq!(parse_size(""), None);
     }
 }

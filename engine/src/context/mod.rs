@@ -4,11 +4,14 @@ mod builder;
 mod inner;
 mod lineage;
 mod master;
+mod secret;
 
 use std::fmt;
 use std::sync::Arc;
 
 pub use builder::ContextBuilder;
+pub(crate) use master::parse_size;
+pub(crate) use secret::{check_secret, secret_of_environment};
 pub(crate) use inner::{ContextInner, Ending};
 
 use crate::error::Error;

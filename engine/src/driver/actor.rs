@@ -2,47 +2,54 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, bounded};
-use millstream_planner::ids::{JobId, ShuffleId};
+use millstream_planner::ids::{JobId, NodeId, ShuffleId};
 use millstream_planner::stages::StageOutput;
-use millstream_shuffle::store::{DirId, DirSnapshot, DirState, MapKey};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::job::{Job, Submitted};
 use super::publish::Publisher;
-use crate::executor::{Launch, MapResult, Outcome, Report, Runtime, Slots, message};
+use super::workers::{Order, Workers};
+use crate::Metrics;
+use crate::executor::{MapResult, StageProgram, message};
+use crate::protocol::OutputAt;
 use crate::rdd::Payload;
 use crate::scheduler::{
-    Capacity, Command, Event, ExecutorId, Incarnation, JobError, Millis, Scheduler,
-    SchedulerConfig, TaskFailure, TaskId, TaskOutput,
+    Command, Event, ExecutorId, JobError, Millis, Scheduler, SchedulerConfig, TaskFailure, TaskId,
 };
 use crate::shared::{AccumulatorTotals, AccumulatorUpdates};
 
-/// The one executor of local mode.
-pub(crate) const LOCAL: ExecutorId = ExecutorId(0);
-const FIRST_LIFE: Incarnation = Incarnation(1);
-
 /// The driver of one application.
 pub(crate) struct Driver {
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
     /// Wakes the clock when a deadline comes earlier than it expects.
     earlier: Condvar,
     started: Instant,
-    runtime: Arc<Runtime>,
     totals: AccumulatorTotals,
-    publisher: Publisher,
+    pub(super) publisher: Publisher,
+    /// Programs have to travel.
+    portable: bool,
 }
 
-struct State {
-    scheduler: Scheduler,
-    slots: Option<Slots>,
+/// How executors find their driver, which is made after them. It leads nowhere before the driver is
+/// there and after it has gone.
+#[derive(Clone, Default)]
+pub(crate) struct DriverLink(Arc<OnceLock<Weak<Driver>>>);
+
+impl DriverLink {
+    pub(crate) fn driver(&self) -> Option<Arc<Driver>> {
+        self.0.get().and_then(Weak::upgrade)
+    }
+}
+
+pub(super) struct State {
+    pub(super) scheduler: Scheduler,
+    pub(super) workers: Box<dyn Workers>,
     jobs: HashMap<JobId, Submitted>,
-    running: HashMap<TaskId, Arc<AtomicBool>>,
     commands: Vec<Command>,
     /// When the clock wakes next; `None` while it sleeps without a limit.
     clock_wakes: Option<Millis>,
@@ -52,22 +59,30 @@ struct State {
 
 impl State {
     /// Whether the task's stage publishes files, which an action does before it returns.
-    fn commits(&self, task: TaskId) -> bool {
+    pub(super) fn commits(&self, task: TaskId) -> bool {
         let stage = self.jobs.get(&task.job).and_then(|job| job.graph.stage(task.stage));
         stage.is_some_and(|stage| stage.output == StageOutput::Commit)
+    }
+
+    /// What a task runs; `None` once its job is over.
+    pub(super) fn program(&self, task: TaskId) -> Option<&Arc<StageProgram>> {
+        self.jobs.get(&task.job).and_then(|job| job.programs.get(&task.stage))
     }
 }
 
 /// What a finished task hands over, held while the scheduler decides whether it counts.
-enum Finished {
+pub(super) enum Finished {
+    /// A map output of this process.
     Map(MapResult),
+    /// A map output that the executor keeps.
+    Kept,
     Result(Payload),
 }
 
 /// What an event leaves to be dropped, outside the lock: it may own lineage, whose end calls back
 /// into the driver.
 #[derive(Default)]
-struct Litter {
+pub(super) struct Litter {
     jobs: Vec<(Submitted, Result<(), JobError>)>,
     finished: Vec<Finished>,
     /// A job that has ended here and which the scheduler has yet to give up.
@@ -77,7 +92,7 @@ struct Litter {
 impl Litter {
     /// Drops everything, and tells the callers of ended jobs only then: a caller that goes on to end
     /// the application must find nothing left of its job on this thread.
-    fn clear(self) {
+    pub(super) fn clear(self) {
         drop(self.finished);
         for (job, result) in self.jobs {
             let done = job.done.clone();
@@ -89,19 +104,19 @@ impl Litter {
 }
 
 impl Driver {
-    /// Starts the driver with one local executor of `slots` slots.
-    pub(crate) fn start_local(
+    /// Starts the driver of these executors, which find it by `link`.
+    pub(super) fn start(
         config: SchedulerConfig,
-        slots: u32,
+        workers: Box<dyn Workers>,
         publisher: Publisher,
-        runtime: impl FnOnce(&Weak<Self>) -> Arc<Runtime>,
+        link: &DriverLink,
+        portable: bool,
     ) -> Result<Arc<Self>, std::io::Error> {
-        let driver = Arc::new_cyclic(|driver| Self {
+        let driver = Arc::new(Self {
             state: Mutex::new(State {
                 scheduler: Scheduler::new(config),
-                slots: None,
+                workers,
                 jobs: HashMap::new(),
-                running: HashMap::new(),
                 commands: Vec::new(),
                 clock_wakes: Some(Millis(0)),
                 clock: None,
@@ -109,40 +124,15 @@ impl Driver {
             }),
             earlier: Condvar::new(),
             started: Instant::now(),
-            runtime: runtime(driver),
             totals: AccumulatorTotals::default(),
             publisher,
+            portable,
         });
-        let reporter = Arc::downgrade(&driver);
-        let report = Arc::new(move |task, report| {
-            if let Some(driver) = reporter.upgrade() {
-                driver.report(task, report);
-            }
-        });
-        let loser = Arc::downgrade(&driver);
-        driver.runtime.dirs.on_failure(move |dir| {
-            if let Some(driver) = loser.upgrade() {
-                driver.lose_dir(dir);
-            }
-        });
-        let pool = Slots::start(slots, &driver.runtime, report)?;
+        // The link is this driver's alone, and empty until now.
+        let _ = link.0.set(Arc::downgrade(&driver));
         let clock = start_clock(Arc::downgrade(&driver))?;
-        let mut state = driver.state.lock();
-        state.slots = Some(pool);
-        state.clock = Some(clock);
-        let capacity = Capacity { cpus: slots, memory_bytes: u64::MAX, disk_bytes: u64::MAX };
-        let joined = Event::ExecutorJoined {
-            executor: LOCAL,
-            incarnation: FIRST_LIFE,
-            host: Arc::from("localhost"),
-            capacity,
-        };
-        driver.handle(state, joined, None);
+        driver.state.lock().clock = Some(clock);
         Ok(driver)
-    }
-
-    pub(crate) fn runtime(&self) -> &Arc<Runtime> {
-        &self.runtime
     }
 
     pub(crate) fn totals(&self) -> &AccumulatorTotals {
@@ -153,6 +143,14 @@ impl Driver {
     pub(crate) fn submit(&self, job: Job) -> Receiver<Result<(), JobError>> {
         let (done, end) = bounded(1);
         let Job { spec, name, group, programs, sink } = job;
+        if self.portable
+            && let Err(error) = programs.values().try_for_each(|program| program.encode())
+        {
+            let error = JobError::Malformed { job: spec.job, message: error.to_string() };
+            // The channel is empty, and its other end in hand.
+            let _ = done.try_send(Err(error));
+            return end;
+        }
         self.publisher.job_submitted(&spec, &name);
         let mut state = self.state.lock();
         let (graph, submitted) = (Arc::clone(&spec.graph), self.now());
@@ -182,79 +180,32 @@ impl Driver {
         self.handle(self.state.lock(), Event::ShuffleReleased { shuffle }, None);
     }
 
-    /// A local directory broke. The outputs in it are given up together: found out one failed read
-    /// at a time, they would use up the attempts of the stage that reads them.
-    fn lose_dir(&self, dir: DirId) {
-        let dirs = self.runtime.dirs.snapshot().dirs;
-        if let Some(DirSnapshot { path, state: DirState::Failed { reason }, .. }) =
-            dirs.into_iter().find(|known| known.id == dir)
-        {
-            self.publisher.dir_failed(LOCAL.0, &path, reason);
-        }
-        for (key, attempt) in self.runtime.store.lose_dir(dir) {
-            let (shuffle, map) = (ShuffleId(key.shuffle), key.map);
-            let event =
-                Event::OutputLost { shuffle, map, executor: LOCAL, attempt: attempt as u32 };
-            self.handle(self.state.lock(), event, None);
-        }
+    /// No later job reads the persisted copies of this node.
+    pub(crate) fn drop_persisted(&self, node: NodeId) {
+        self.state.lock().workers.drop_persisted(node);
     }
 
-    /// A task asks whether it may publish its files.
-    pub(crate) fn may_commit(&self, task: TaskId) -> bool {
-        let mut state = self.state.lock();
-        let event = Event::CommitRequested { task, executor: LOCAL, incarnation: FIRST_LIFE };
-        let now = self.now();
-        let mut commands = Vec::new();
-        state.scheduler.handle(now, event, &mut commands);
-        let granted = commands.iter().any(
-            |command| matches!(command, Command::GrantCommit { task: granted, .. } if *granted == task),
-        );
-        let mut litter = Litter::default();
-        self.carry_out(&mut state, &mut commands, &mut None, &mut litter);
-        drop(state);
-        litter.clear();
-        granted
+    /// Whether each partition of a node is persisted.
+    pub(crate) fn is_persisted(&self, node: NodeId, partitions: u32) -> bool {
+        self.state.lock().workers.is_persisted(node, partitions)
     }
 
-    fn now(&self) -> Millis {
+    /// By partition, the hosts that hold persisted copies of a node; empty if there is no choice.
+    pub(crate) fn persisted_at(&self, node: NodeId, partitions: u32) -> Vec<Vec<String>> {
+        self.state.lock().workers.persisted_at(node, partitions)
+    }
+
+    /// The figures of the application up to now.
+    pub(crate) fn metrics(&self) -> Metrics {
+        self.state.lock().workers.metrics()
+    }
+
+    pub(super) fn now(&self) -> Millis {
         Millis(u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX))
     }
 
-    /// What a slot calls when a task has come to its end.
-    fn report(&self, task: TaskId, report: Report) {
-        let Report { outcome, updates, metrics } = report;
-        self.publisher.task_ended(task, LOCAL.0, &outcome, &metrics);
-        let (executor, incarnation) = (LOCAL, FIRST_LIFE);
-        let mut state = self.state.lock();
-        let (event, finished) = match outcome {
-            Outcome::Map(map) => {
-                let output = TaskOutput::Map { bytes: map.bytes, rows: map.rows };
-                let event = Event::TaskFinished { task, executor, incarnation, output };
-                (event, Some((Finished::Map(map), updates)))
-            }
-            Outcome::Result(payload) => {
-                let output = match state.commits(task) {
-                    true => TaskOutput::Committed,
-                    false => TaskOutput::Result,
-                };
-                let event = Event::TaskFinished { task, executor, incarnation, output };
-                (event, Some((Finished::Result(payload), updates)))
-            }
-            Outcome::Failed(failure) => {
-                if let TaskFailure::FetchFailed { shuffle, map, attempt, .. } = &failure {
-                    // The store keeps the first output of a map: what cannot be read makes room.
-                    let key = MapKey { shuffle: shuffle.0, map: *map };
-                    self.runtime.store.remove(key, u64::from(*attempt));
-                }
-                (Event::TaskFailed { task, executor, incarnation, failure }, None)
-            }
-        };
-        state.running.remove(&task);
-        self.handle(state, event, finished);
-    }
-
     /// Gives one event to the scheduler and carries out what it answers.
-    fn handle(
+    pub(super) fn handle(
         &self,
         mut state: MutexGuard<'_, State>,
         event: Event,
@@ -280,7 +231,7 @@ impl Driver {
         litter.clear();
     }
 
-    fn carry_out(
+    pub(super) fn carry_out(
         &self,
         state: &mut State,
         commands: &mut Vec<Command>,
@@ -290,11 +241,13 @@ impl Driver {
         for command in commands.drain(..) {
             self.publish(state, &command);
             match command {
-                Command::Launch { task, .. } => launch(state, task),
-                Command::Cancel { task, .. } | Command::DenyCommit { task, .. } => {
-                    if let Some(cancelled) = state.running.remove(&task) {
-                        cancelled.store(true, Ordering::Relaxed);
-                    }
+                Command::Launch { executor, task, .. } => launch(state, executor, task),
+                Command::Cancel { executor, task } => state.workers.cancel(executor, task),
+                Command::GrantCommit { executor, task } => {
+                    state.workers.answer_commit(executor, task, true);
+                }
+                Command::DenyCommit { executor, task } => {
+                    state.workers.answer_commit(executor, task, false);
                 }
                 Command::Accept { task } => {
                     if let Some((result, updates)) = finished.take() {
@@ -305,19 +258,24 @@ impl Driver {
                         self.accept(state, task, result);
                     }
                 }
-                Command::Discard { .. } => {
-                    litter.finished.extend(finished.take().map(|(finished, _)| finished));
+                Command::Discard { executor, task } => {
+                    let finished = finished.take().map(|(finished, _)| finished);
+                    if let Some(Finished::Kept) = finished {
+                        state.workers.drop_output(executor, OutputAt::of(task));
+                    }
+                    litter.finished.extend(finished);
                 }
                 Command::JobFinished { job } => end(state, job, Ok(()), litter),
                 Command::JobFailed { job, error } => end(state, job, Err(error), litter),
                 Command::ReleaseOutputs { shuffle } => {
-                    self.runtime.store.remove_shuffle(shuffle.0);
+                    state.workers.drop_shuffle(shuffle);
                 }
-                Command::GrantCommit { .. }
-                | Command::StageStarted { .. }
+                Command::ExecutorRemoved { executor, incarnation, .. } => {
+                    state.workers.removed(executor, incarnation);
+                }
+                Command::StageStarted { .. }
                 | Command::StageFinished { .. }
-                | Command::StageSkipped { .. }
-                | Command::ExecutorRemoved { .. } => {}
+                | Command::StageSkipped { .. } => {}
             }
         }
     }
@@ -356,11 +314,8 @@ impl Driver {
     /// A finished task counts: its output becomes visible, its result goes to the job.
     fn accept(&self, state: &mut State, task: TaskId, finished: Finished) {
         match finished {
-            Finished::Map(map) => {
-                let key = MapKey { shuffle: task.stage.0, map: task.partition };
-                let attempt = u64::from(task.attempt);
-                self.runtime.store.commit(key, attempt, map.output);
-            }
+            Finished::Map(map) => state.workers.keep(task, map),
+            Finished::Kept => {}
             Finished::Result(payload) => {
                 if let Some(job) = state.jobs.get_mut(&task.job) {
                     (job.sink)(task.partition, payload);
@@ -369,16 +324,16 @@ impl Driver {
         }
     }
 
-    /// Stops the slots and the clock; what still runs is cancelled.
+    /// Stops the executors and the clock; what still runs is cancelled.
     pub(crate) fn stop(&self) {
         self.cancel(None);
-        let (slots, clock) = {
+        let (wait, clock) = {
             let mut state = self.state.lock();
             state.stopped = true;
             self.earlier.notify_one();
-            (state.slots.take(), state.clock.take())
+            (state.workers.stop(), state.clock.take())
         };
-        drop(slots);
+        wait();
         if let Some(clock) = clock
             && clock.thread().id() != std::thread::current().id()
         {
@@ -388,16 +343,19 @@ impl Driver {
     }
 }
 
-fn launch(state: &mut State, task: TaskId) {
-    let program = state.jobs.get(&task.job).and_then(|job| job.programs.get(&task.stage));
-    let (Some(program), Some(slots)) = (program.map(Arc::clone), &state.slots) else { return };
-    let cancelled = Arc::new(AtomicBool::new(false));
-    state.running.insert(task, Arc::clone(&cancelled));
-    slots.launch(Launch { task, program, cancelled });
+fn launch(state: &mut State, executor: ExecutorId, task: TaskId) {
+    let State { scheduler, workers, jobs, .. } = state;
+    let Some(job) = jobs.get(&task.job) else { return };
+    let (Some(program), Some(stage)) = (job.programs.get(&task.stage), job.graph.stage(task.stage))
+    else {
+        return;
+    };
+    workers.launch(Order { executor, task, program, inputs: &stage.inputs, scheduler });
 }
 
 fn end(state: &mut State, job: JobId, result: Result<(), JobError>, litter: &mut Litter) {
     if let Some(submitted) = state.jobs.remove(&job) {
+        state.workers.job_over(job);
         litter.jobs.push((submitted, result));
     }
 }

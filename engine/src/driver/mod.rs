@@ -5,9 +5,15 @@
 //! without a change of thread.
 
 mod actor;
+mod cluster;
 mod job;
+mod local;
 mod publish;
+mod reports;
+mod workers;
 
-pub(crate) use actor::{Driver, LOCAL};
+pub(crate) use actor::Driver;
+pub(crate) use cluster::{ClusterSettings, Spawn, start_cluster};
 pub(crate) use job::{Job, JobSink};
+pub(crate) use local::{LOCAL, start_local};
 pub(crate) use publish::{Publisher, PublisherConfig};

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::reports::Life;
 use crate::error::Error;
 use crate::events::{
     Event, EventBus, FORMAT_VERSION, FailureKind, JsonLog, Listener, Progress, ProgressMode,
@@ -128,6 +129,23 @@ impl Publisher {
         self.bus.emit(event);
     }
 
+    /// Somebody was not let in.
+    pub(super) fn refused(&self, peer: &str, why: &str) {
+        let (peer, why) = (peer.to_owned(), why.to_owned());
+        self.bus.emit(Event::ConnectionRefused { peer, why });
+    }
+
+    /// What an executor in another process has seen.
+    pub(super) fn happened(&self, event: Event) {
+        self.bus.emit(event);
+    }
+
+    pub(super) fn executor_joined(&self, life: Life, host: &str, slots: u32, memory_bytes: u64) {
+        let (executor, incarnation) = (life.executor.0, life.incarnation.0);
+        let host = host.to_owned();
+        self.bus.emit(Event::ExecutorJoined { executor, incarnation, host, slots, memory_bytes });
+    }
+
     pub(super) fn dir_failed(&self, executor: u64, path: &Path, message: String) {
         let path = path.display().to_string();
         self.bus.emit(Event::DiskDirFailed { executor, path, message });
@@ -146,7 +164,7 @@ impl Publisher {
         }
         let task = EventTask::from(task);
         let event = match outcome {
-            Outcome::Map(_) | Outcome::Result(_) => {
+            Outcome::Map(_) | Outcome::Kept { .. } | Outcome::Result(_) => {
                 let metrics = EventMetrics {
                     wall_ms: metrics.wall_ms,
                     cpu_ms: None,

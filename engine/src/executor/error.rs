@@ -26,7 +26,14 @@ pub(crate) enum TaskError {
     Output(#[from] OutputError),
     /// A map output that is gone or corrupt.
     #[error("{shuffle} map {map} (attempt {attempt}) cannot be read: {why}")]
-    Fetch { shuffle: ShuffleId, map: u32, attempt: u32, why: String },
+    Fetch {
+        shuffle: ShuffleId,
+        map: u32,
+        attempt: u32,
+        /// Who keeps it, if not this executor.
+        holder: Option<ExecutorId>,
+        why: String,
+    },
     /// A shuffle that was not computed, since a persisted copy stood for it.
     #[error("{shuffle} has not been written")]
     InputMissing { shuffle: ShuffleId },
@@ -65,7 +72,8 @@ impl TaskError {
         match self {
             Self::User { message, record } => TaskFailure::User { message, record },
             Self::Input(_) | Self::Output(_) => TaskFailure::User { message, record: None },
-            Self::Fetch { shuffle, map, attempt, why } => {
+            Self::Fetch { shuffle, map, attempt, holder, why } => {
+                let executor = holder.unwrap_or(executor);
                 TaskFailure::FetchFailed { shuffle, map, attempt, executor, why }
             }
             Self::InputMissing { shuffle } => TaskFailure::InputMissing { shuffle },

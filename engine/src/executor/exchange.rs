@@ -10,10 +10,11 @@ use millstream_planner::ids::ShuffleId;
 use millstream_shuffle::budget::{SpillCause, StorageReservation};
 use millstream_shuffle::read::{BlockReader, Segment, SegmentError};
 use millstream_shuffle::store::{MapKey, MapOutput, MemoryPart, Part, PartRef};
-use millstream_shuffle::write::{PartitionedWriter, WriterConfig};
+use millstream_shuffle::write::{PartitionedWriter, WriterConfig, encode_chunks};
 
 use super::error::TaskError;
 use super::program::MapResult;
+use super::remote::Peers;
 use super::task::{Metrics, Task};
 use crate::rdd::{BoxStream, Data, Node, Postcard, decode_rows, from_fn};
 
@@ -117,7 +118,12 @@ fn in_memory_parts<T: Data>(
         match rows {
             0 => Part::Empty,
             _ => {
-                Part::Memory(MemoryPart { rows: rows as u64, bytes: share, data: Arc::new(chunks) })
+                Part::Memory(MemoryPart {
+                    rows: rows as u64,
+                    bytes: share,
+                    data: Arc::new(chunks),
+                    encode: encode_chunks::<T, Postcard>,
+                })
             }
         }
     });
@@ -155,11 +161,20 @@ pub(crate) struct ReduceReader<T> {
     shuffle: ShuffleId,
     partition: u32,
     maps: std::ops::Range<u32>,
+    /// Outputs that other executors keep; none in local mode.
+    peers: Option<Peers>,
     current: Option<Current<T>>,
 }
 
-/// The map output being read: first what it spilled, then what stayed in memory.
-struct Current<T> {
+/// The map output being read.
+enum Current<T> {
+    Here(Here<T>),
+    /// With another executor.
+    There { map: u32 },
+}
+
+/// A map output of this executor: first what it spilled, then what stayed in memory.
+struct Here<T> {
     map: u32,
     attempt: u32,
     blocks: Option<BlockReader>,
@@ -177,14 +192,17 @@ impl<T: Data> ReduceReader<T> {
         index: usize,
         partition: u32,
     ) -> Result<Self, TaskError> {
-        let shuffle = node
+        let (shuffle, maps) = node
             .shuffle(index)
             .ok_or_else(|| TaskError::internal(format!("{node:?} has no shuffle {index}")))?;
+        let inputs = task.runtime.inputs.as_ref();
+        let peers = inputs.map(|inputs| Peers::open(inputs, shuffle, partition, maps));
         Ok(Self {
             task: Rc::clone(task),
-            shuffle: shuffle.id,
+            shuffle,
             partition,
-            maps: 0..shuffle.parent.partitions,
+            maps: 0..maps,
+            peers: peers.transpose()?,
             current: None,
         })
     }
@@ -192,8 +210,8 @@ impl<T: Data> ReduceReader<T> {
     pub(crate) fn next_chunk(&mut self) -> Result<Option<Chunk<T>>, TaskError> {
         self.task.check()?;
         loop {
-            if let Some(current) = &mut self.current {
-                if let Some(chunk) = current.next_chunk().map_err(|why| self.lost(why))? {
+            if self.current.is_some() {
+                if let Some(chunk) = self.next_of_current()? {
                     Metrics::add(&self.task.metrics.rows_in, chunk.rows().len() as u64);
                     return Ok(Some(chunk));
                 }
@@ -206,7 +224,37 @@ impl<T: Data> ReduceReader<T> {
         }
     }
 
+    fn next_of_current(&mut self) -> Result<Option<Chunk<T>>, TaskError> {
+        match &mut self.current {
+            None => Ok(None),
+            Some(Current::Here(here)) => here.next_chunk().map_err(|why| self.lost(why)),
+            Some(Current::There { map }) => {
+                let Some(peers) = &mut self.peers else { return Ok(None) };
+                let Some((payload, rows)) = peers.next(*map)? else { return Ok(None) };
+                Metrics::add(&self.task.metrics.bytes_in, payload.len() as u64);
+                decode_rows(payload, rows as usize).map(|rows| Some(Chunk::Owned(rows)))
+            }
+        }
+    }
+
     fn open(&self, map: u32) -> Result<Current<T>, TaskError> {
+        match &self.peers {
+            Some(peers) if !peers.is_here(map)? => Ok(Current::There { map }),
+            Some(peers) => {
+                let (_, at) = peers.holder(map)?;
+                let here = self.open_here(map)?;
+                if here.attempt == at.attempt {
+                    return Ok(Current::Here(here));
+                }
+                let (shuffle, attempt) = (self.shuffle, at.attempt);
+                let why = "it is of another attempt".to_owned();
+                Err(TaskError::Fetch { shuffle, map, attempt, holder: None, why })
+            }
+            None => self.open_here(map).map(Current::Here),
+        }
+    }
+
+    fn open_here(&self, map: u32) -> Result<Here<T>, TaskError> {
         let shuffle = self.shuffle;
         let store = &self.task.runtime.store;
         let key = MapKey { shuffle: shuffle.0, map };
@@ -224,7 +272,7 @@ impl<T: Data> ReduceReader<T> {
                 Metrics::add(&self.task.metrics.bytes_in, segment.bytes(self.partition));
                 let reader = segment.read(self.partition).map_err(|error| {
                     let why = error.to_string();
-                    TaskError::Fetch { shuffle, map, attempt, why }
+                    TaskError::Fetch { shuffle, map, attempt, holder: None, why }
                 })?;
                 blocks = Some(reader);
             }
@@ -235,18 +283,19 @@ impl<T: Data> ReduceReader<T> {
                 })?);
             }
         }
-        Ok(Current { map, attempt, blocks, memory, next: 0, _output: output })
+        Ok(Here { map, attempt, blocks, memory, next: 0, _output: output })
     }
 
     fn lost(&self, why: ReadFailure) -> TaskError {
         match (why, &self.current) {
-            (ReadFailure::Segment(error), Some(current)) => TaskError::Fetch {
+            (ReadFailure::Segment(error), Some(Current::Here(here))) => TaskError::Fetch {
                 shuffle: self.shuffle,
-                map: current.map,
-                attempt: current.attempt,
+                map: here.map,
+                attempt: here.attempt,
+                holder: None,
                 why: error.to_string(),
             },
-            (ReadFailure::Segment(error), None) => error.into(),
+            (ReadFailure::Segment(error), _) => error.into(),
             (ReadFailure::Decode(error), _) => error,
         }
     }
@@ -257,7 +306,7 @@ enum ReadFailure {
     Decode(TaskError),
 }
 
-impl<T: Data> Current<T> {
+impl<T: Data> Here<T> {
     fn next_chunk(&mut self) -> Result<Option<Chunk<T>>, ReadFailure> {
         if let Some(blocks) = &mut self.blocks {
             let mut payload = Vec::new();

@@ -5,7 +5,7 @@
 
 use std::any::Any;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use millstream_planner::ids::NodeId;
 use millstream_shuffle::budget::{SpillCause, StorageReservation};
@@ -16,12 +16,15 @@ use parking_lot::Mutex;
 use super::error::TaskError;
 use super::task::Task;
 use crate::events::{Event, StorageLevelUsed};
+use crate::protocol::PersistedAt;
 use crate::rdd::{BoxStream, Data, Node, PersistLevel, Postcard, decode_rows, from_fn};
 
 /// The blocks of one executor.
 #[derive(Default)]
 pub(crate) struct PersistedBlocks {
     blocks: Mutex<HashMap<NodeId, HashMap<u32, Block>>>,
+    /// Hears of each block that comes or goes by itself.
+    tell: OnceLock<Box<dyn Fn(PersistedAt) + Send + Sync>>,
 }
 
 #[derive(Clone)]
@@ -42,11 +45,24 @@ impl PersistedBlocks {
     /// The first block of a partition stays.
     fn put(&self, node: NodeId, partition: u32, block: Block) {
         self.blocks.lock().entry(node).or_default().entry(partition).or_insert(block);
+        self.told(PersistedAt { node, partition, kept: true });
     }
 
     fn drop_block(&self, node: NodeId, partition: u32) {
         let block = self.blocks.lock().get_mut(&node).and_then(|blocks| blocks.remove(&partition));
         drop(block);
+        self.told(PersistedAt { node, partition, kept: false });
+    }
+
+    /// Sets who hears of blocks that come and go. The first one stays.
+    pub(crate) fn tell(&self, tell: impl Fn(PersistedAt) + Send + Sync + 'static) {
+        let _ = self.tell.set(Box::new(tell));
+    }
+
+    fn told(&self, at: PersistedAt) {
+        if let Some(tell) = self.tell.get() {
+            tell(at);
+        }
     }
 
     /// Drops all blocks of a node.

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use millstream_shuffle::budget::SpillCause;
+use serde::{Deserialize, Serialize};
 
 use super::error::TaskError;
 use super::panics::take_line;
@@ -24,6 +25,11 @@ use crate::shared::{AccumulatorUpdates, enter_task, leave_task};
 /// What a task has come to.
 pub(crate) enum Outcome {
     Map(MapResult),
+    /// A map output that its executor, in another process, keeps.
+    Kept {
+        rows: u64,
+        bytes: u64,
+    },
     Result(Payload),
     Failed(TaskFailure),
 }
@@ -35,8 +41,16 @@ pub(crate) struct Report {
     pub(crate) metrics: TaskMetrics,
 }
 
+impl Report {
+    /// Of a task that could not run, or whose end could not be told.
+    pub(crate) fn failed(failure: TaskFailure) -> Self {
+        let (updates, metrics) = (AccumulatorUpdates::default(), TaskMetrics::default());
+        Self { outcome: Outcome::Failed(failure), updates, metrics }
+    }
+}
+
 /// What a task has counted.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct TaskMetrics {
     pub(crate) wall_ms: u64,
     pub(crate) rows_in: u64,
@@ -95,7 +109,7 @@ fn attempt(program: &StageProgram, task: &Rc<TaskContext>) -> Result<Outcome, Ta
             Ok(Outcome::Map(result))
         }
         Output::Action(action) => {
-            Ok(Outcome::Result((action.entry.code())(&action.params, root, task)?))
+            Ok(Outcome::Result((action.entry.code().run)(&action.params, root, task)?))
         }
     }
 }

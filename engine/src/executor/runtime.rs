@@ -1,16 +1,20 @@
 //! What all tasks of one executor share: its budget, its directories, the shuffle store and the
 //! persisted blocks.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use millstream_planner::ids::ShuffleId;
 use millstream_shuffle::block::Codec;
 use millstream_shuffle::budget::MemoryBudget;
 use millstream_shuffle::read::Segment;
-use millstream_shuffle::store::{LocalDirs, ShuffleStore};
+use millstream_shuffle::store::{DirId, DirSnapshot, DirState, LocalDirs, ShuffleStore};
 
 use super::persisted::PersistedBlocks;
+use super::remote::Inputs;
 use crate::events::EventBus;
+use crate::protocol::OutputAt;
 use crate::scheduler::{ExecutorId, TaskId};
 
 /// Asks the driver whether a task may publish its files.
@@ -25,6 +29,8 @@ pub(crate) struct Runtime {
     pub(crate) persisted: PersistedBlocks,
     pub(crate) codec: Codec,
     pub(crate) commit_gate: CommitGate,
+    /// Where the inputs of tasks are; `None` if all of them are in `store`.
+    pub(crate) inputs: Option<Arc<Inputs>>,
     pub(crate) events: Arc<EventBus>,
     /// Records that sources left out in tasks that succeeded.
     pub(crate) records_skipped: AtomicU64,
@@ -48,10 +54,33 @@ impl Runtime {
             persisted: PersistedBlocks::default(),
             codec,
             commit_gate,
+            inputs: None,
             events,
             records_skipped: AtomicU64::new(0),
             serial: AtomicU64::new(0),
         }
+    }
+
+    /// The same, for tasks that read the map outputs of other executors too.
+    pub(crate) fn with_inputs(self, inputs: Arc<Inputs>) -> Self {
+        Self { inputs: Some(inputs), ..self }
+    }
+
+    /// Gives up the map outputs in a directory that has failed; says which it is, why, and what is lost.
+    pub(crate) fn lose_dir(&self, dir: DirId) -> (PathBuf, String, Vec<OutputAt>) {
+        let known = self.dirs.snapshot().dirs.into_iter().find(|known| known.id == dir);
+        let (path, reason) = match known {
+            Some(DirSnapshot { path, state: DirState::Failed { reason }, .. }) => (path, reason),
+            Some(DirSnapshot { path, .. }) => (path, "it failed".to_owned()),
+            None => (PathBuf::new(), "it failed".to_owned()),
+        };
+        let lost = self.store.lose_dir(dir).into_iter().map(|(key, attempt)| OutputAt {
+            shuffle: ShuffleId(key.shuffle),
+            map: key.map,
+            // The scheduler counts attempts in 32 bits; the store in 64.
+            attempt: attempt as u32,
+        });
+        (path, reason, lost.collect())
     }
 
     /// A number not handed out before.

@@ -7,10 +7,10 @@ use std::thread::JoinHandle;
 use crossbeam::channel::{Receiver, Sender, unbounded};
 
 use super::panics::catch_lines;
-use super::program::StageProgram;
+use super::program::Program;
 use super::run::{Report, run};
 use super::runtime::Runtime;
-use crate::scheduler::TaskId;
+use crate::scheduler::{TaskFailure, TaskId};
 
 /// The stack of a slot. Chains of many thousand narrow operations are pulled through by nested calls;
 /// the memory is reserved, and used only where it is touched.
@@ -19,12 +19,12 @@ const SLOT_STACK_BYTES: usize = 512 << 20;
 /// A task to run.
 pub(crate) struct Launch {
     pub(crate) task: TaskId,
-    pub(crate) program: Arc<StageProgram>,
+    pub(crate) program: Program,
     pub(crate) cancelled: Arc<AtomicBool>,
 }
 
-/// Receives what tasks come to.
-pub(crate) type Reporter = Arc<dyn Fn(TaskId, Report) + Send + Sync>;
+/// Receives what tasks come to, with the program that they ran.
+pub(crate) type Reporter = Arc<dyn Fn(TaskId, Report, Program) + Send + Sync>;
 
 /// The slots of a local executor.
 ///
@@ -69,11 +69,11 @@ impl Slots {
 
 fn work(tasks: &Receiver<Launch>, runtime: &Arc<Runtime>, report: &Reporter) {
     for Launch { task, program, cancelled } in tasks {
-        let outcome = run(task, &program, runtime, cancelled);
-        // The program may be the last owner of a piece of lineage; it goes before the report, so
-        // that nothing of a finished job is left on this thread when its caller goes on.
-        drop(program);
-        report(task, outcome);
+        let outcome = match program.get() {
+            Ok(program) => run(task, program, runtime, cancelled),
+            Err(error) => Report::failed(TaskFailure::Internal { message: error.to_string() }),
+        };
+        report(task, outcome, program);
     }
 }
 

@@ -72,6 +72,13 @@ pub(crate) fn decode_rows<T: Data>(block: Vec<u8>, rows: usize) -> Result<Vec<T>
     }
 }
 
+/// Decodes one value. [`Text`](crate::Text) values in it become slices of `bytes`.
+pub(crate) fn decode_value<T: DeserializeOwned>(bytes: Vec<u8>) -> Result<T, postcard::Error> {
+    let bytes = Buffer::from_bytes(bytes);
+    let _scope = decode_scope(&bytes);
+    postcard::from_bytes(bytes.as_bytes())
+}
+
 /// Blocks are verified by checksum before they are decoded: it is the type that is at fault.
 fn does_not_read_back<T>(why: &str) -> TaskError {
     TaskError::user(format!(

@@ -55,7 +55,7 @@ pub(crate) use data::{Postcard, decode_rows};
 pub use narrow::PartitionRows;
 pub(crate) use node::{Input, Layout, Node, NodeSpec, Shuffle};
 pub(crate) use op::{
-    Action, ActionFn, Code, MapSide, Operation, Payload, WriteFn, action, map_side, operation,
+    Action, ActionCode, Code, MapSide, Operation, Payload, WriteFn, action, map_side, operation,
     typed,
 };
 pub use partitioner::Partitioner;

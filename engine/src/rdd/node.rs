@@ -46,6 +46,9 @@ pub(crate) struct Layout {
 pub(crate) enum Input {
     Narrow(Arc<Node>),
     Shuffle(Arc<Shuffle>),
+    /// A shuffle as a node knows it that was sent to an executor: what lies behind it stayed with the
+    /// driver.
+    Sent { shuffle: ShuffleId, maps: u32 },
 }
 
 /// An exchange: the node it carries the rows of, and the code of its map side. Dropped with its last
@@ -89,7 +92,7 @@ impl Node {
     pub(crate) fn new(spec: NodeSpec, id: NodeId, context: Weak<ContextInner>) -> Arc<Self> {
         let below = spec.inputs.iter().map(|input| match input {
             Input::Narrow(parent) => parent.depth,
-            Input::Shuffle(_) => 0,
+            Input::Shuffle(_) | Input::Sent { .. } => 0,
         });
         let depth = below.max().unwrap_or(0) + 1;
         let NodeSpec { name, partitions, inputs, code, layout, determinism, prepare } = spec;
@@ -117,11 +120,12 @@ impl Node {
         }
     }
 
-    /// The shuffle read at `index`.
-    pub(crate) fn shuffle(&self, index: usize) -> Option<&Arc<Shuffle>> {
-        match self.inputs.get(index) {
-            Some(Input::Shuffle(shuffle)) => Some(shuffle),
-            _ => None,
+    /// The shuffle read at `index`, and how many map outputs it has.
+    pub(crate) fn shuffle(&self, index: usize) -> Option<(ShuffleId, u32)> {
+        match self.inputs.get(index)? {
+            Input::Narrow(_) => None,
+            Input::Shuffle(shuffle) => Some((shuffle.id, shuffle.parent.partitions)),
+            Input::Sent { shuffle, maps } => Some((*shuffle, *maps)),
         }
     }
 
@@ -135,11 +139,12 @@ impl Node {
 }
 
 impl Input {
-    /// The node whose rows arrive over this edge.
-    pub(crate) fn node(&self) -> &Arc<Node> {
+    /// The node whose rows arrive over this edge; not known of what was sent.
+    pub(crate) fn node(&self) -> Option<&Arc<Node>> {
         match self {
-            Self::Narrow(parent) => parent,
-            Self::Shuffle(shuffle) => &shuffle.parent,
+            Self::Narrow(parent) => Some(parent),
+            Self::Shuffle(shuffle) => Some(&shuffle.parent),
+            Self::Sent { .. } => None,
         }
     }
 }
@@ -169,6 +174,7 @@ impl Drop for Node {
                 }
                 // The parent is kept over the shuffle's own drop, which then does not recurse.
                 Input::Shuffle(shuffle) => loose.push(Input::Narrow(Arc::clone(&shuffle.parent))),
+                Input::Sent { .. } => {}
             }
         }
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::data::Data;
+use super::data::{Data, decode_value};
 use super::node::Node;
 use super::stream::BoxStream;
 use crate::closure::{CodeError, Entry, Params};
@@ -48,11 +48,11 @@ pub(crate) trait MapSide: 'static {
     ) -> Result<MapResult, TaskError>;
 }
 
-/// What an action does with one partition.
+/// What an action does with one partition. What comes of it travels to the driver.
 pub(crate) trait Action: 'static {
     type Params: State;
     type In: Data;
-    type Out: Send + 'static;
+    type Out: Serialize + DeserializeOwned + Send + 'static;
 
     fn run(
         params: Arc<Self::Params>,
@@ -68,7 +68,13 @@ pub(crate) type Payload = Box<dyn Any + Send>;
 
 pub(crate) type OpenFn = fn(&Params, &Node, &Task, u32) -> Result<ErasedStream, TaskError>;
 pub(crate) type WriteFn = fn(&Params, &Node, &Task, u32) -> Result<MapResult, TaskError>;
-pub(crate) type ActionFn = fn(&Params, &Node, &Task) -> Result<Payload, TaskError>;
+
+/// What there is to an action: running it on a partition, and carrying its result to the driver.
+pub(crate) struct ActionCode {
+    pub(crate) run: fn(&Params, &Node, &Task) -> Result<Payload, TaskError>,
+    pub(crate) encode: fn(&Payload) -> Result<Vec<u8>, CodeError>,
+    pub(crate) decode: fn(Vec<u8>) -> Result<Payload, CodeError>,
+}
 
 /// Code with its state.
 pub(crate) struct Code<C: 'static> {
@@ -101,8 +107,11 @@ pub(crate) fn map_side<W: MapSide>(params: W::Params) -> Code<WriteFn> {
 }
 
 /// The code of action `A`.
-pub(crate) fn action<A: Action>(params: A::Params) -> Code<ActionFn> {
-    let entry = const { &Entry::new::<A::Params>(type_name::<A>, run::<A> as ActionFn) };
+pub(crate) fn action<A: Action>(params: A::Params) -> Code<ActionCode> {
+    let entry = const {
+        let code = ActionCode { run: run::<A>, encode: encode::<A::Out>, decode: decode::<A::Out> };
+        &Entry::new::<A::Params>(type_name::<A>, code)
+    };
     Code { entry, params: Arc::new(params) }
 }
 
@@ -128,6 +137,19 @@ fn write<W: MapSide>(
 fn run<A: Action>(params: &Params, root: &Node, task: &Task) -> Result<Payload, TaskError> {
     let rows = task.open::<A::In>(root, task.id.partition)?;
     Ok(Box::new(A::run(state::<A::Params>(params)?, rows, task)?))
+}
+
+fn encode<T: Serialize + 'static>(result: &Payload) -> Result<Vec<u8>, CodeError> {
+    let result = result
+        .downcast_ref::<T>()
+        .ok_or_else(|| CodeError::Params(format!("a result is not a {}", type_name::<T>())))?;
+    postcard::to_stdvec(result).map_err(|error| CodeError::Params(error.to_string()))
+}
+
+fn decode<T: DeserializeOwned + Send + 'static>(bytes: Vec<u8>) -> Result<Payload, CodeError> {
+    decode_value::<T>(bytes)
+        .map(|value| Box::new(value) as Payload)
+        .map_err(|error| CodeError::Params(error.to_string()))
 }
 
 fn state<P: State>(params: &Params) -> Result<Arc<P>, TaskError> {

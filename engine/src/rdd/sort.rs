@@ -58,6 +58,7 @@ impl<K: Data + Ord, V: Data> Rdd<(K, V)> {
         let input = exchange(self, write, Some(prepare));
         let shuffle = match &input {
             Input::Shuffle(shuffle) => shuffle.id,
+            Input::Sent { shuffle, .. } => *shuffle,
             Input::Narrow(node) => ShuffleId(node.id.0),
         };
         let partitioning = Some(Partitioning::Range { partitions, shuffle });

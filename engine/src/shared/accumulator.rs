@@ -15,6 +15,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::closure::CodeError;
 use crate::rdd::Data;
 
 /// A value with a neutral element and an associative, commutative merge.
@@ -80,7 +81,7 @@ impl<A: Accumulate> Accumulator<A> {
                 merged.lock().merge(*update);
             }
         });
-        totals.0.lock().insert(id, merge);
+        totals.0.lock().insert(id, Total { merge, decode: decode::<A> });
         Self { id, total: Some(total), marker: PhantomData }
     }
 
@@ -88,9 +89,9 @@ impl<A: Accumulate> Accumulator<A> {
     pub fn add(&self, value: A) {
         let outside = CURRENT.with_borrow_mut(|current| match current {
             Some(updates) => {
-                match updates.0.get_mut(&self.id).and_then(|known| known.downcast_mut::<A>()) {
+                match updates.0.get_mut(&self.id).and_then(|known| known.value.downcast_mut::<A>()) {
                     Some(known) => known.merge(value),
-                    None => drop(updates.0.insert(self.id, Box::new(value))),
+                    None => drop(updates.0.insert(self.id, Update::new(value))),
                 }
                 None
             }
@@ -134,13 +135,53 @@ impl<'de, A> Deserialize<'de> for Accumulator<A> {
 
 /// What one task has added, by accumulator.
 #[derive(Default)]
-pub(crate) struct AccumulatorUpdates(HashMap<u64, Box<dyn Any + Send>>);
+pub(crate) struct AccumulatorUpdates(HashMap<u64, Update>);
 
-/// How to merge into each accumulator of an application.
+/// What a task has added to one accumulator.
+struct Update {
+    value: Box<dyn Any + Send>,
+    encode: fn(&(dyn Any + Send)) -> Result<Vec<u8>, CodeError>,
+}
+
+impl Update {
+    fn new<A: Accumulate>(value: A) -> Self {
+        Self { value: Box::new(value), encode: encode::<A> }
+    }
+}
+
+impl AccumulatorUpdates {
+    /// The additions as they travel to the driver.
+    ///
+    /// # Errors
+    /// If a value does not serialise.
+    pub(crate) fn encode(&self) -> Result<Vec<(u64, Vec<u8>)>, CodeError> {
+        let encode = |(id, update): (&u64, &Update)| {
+            Ok((*id, (update.encode)(update.value.as_ref())?))
+        };
+        self.0.iter().map(encode).collect()
+    }
+}
+
+fn encode<A: Accumulate>(value: &(dyn Any + Send)) -> Result<Vec<u8>, CodeError> {
+    let wrong = || CodeError::Params(format!("not a {}", std::any::type_name::<A>()));
+    let value = value.downcast_ref::<A>().ok_or_else(wrong)?;
+    postcard::to_stdvec(value).map_err(|error| CodeError::Params(error.to_string()))
+}
+
+fn decode<A: Accumulate>(bytes: &[u8]) -> Result<Update, CodeError> {
+    postcard::from_bytes::<A>(bytes)
+        .map(Update::new)
+        .map_err(|error| CodeError::Params(error.to_string()))
+}
+
+/// The accumulators of an application, as the driver knows them.
 #[derive(Default)]
-pub(crate) struct AccumulatorTotals(Mutex<HashMap<u64, Merge>>);
+pub(crate) struct AccumulatorTotals(Mutex<HashMap<u64, Total>>);
 
-type Merge = Box<dyn Fn(Box<dyn Any + Send>) + Send>;
+struct Total {
+    merge: Box<dyn Fn(Box<dyn Any + Send>) + Send>,
+    decode: fn(&[u8]) -> Result<Update, CodeError>,
+}
 
 impl AccumulatorTotals {
     pub(crate) fn merge(&self, updates: AccumulatorUpdates) {
@@ -149,10 +190,26 @@ impl AccumulatorTotals {
         }
         let totals = self.0.lock();
         for (id, update) in updates.0 {
-            if let Some(merge) = totals.get(&id) {
-                merge(update);
+            if let Some(total) = totals.get(&id) {
+                (total.merge)(update.value);
             }
         }
+    }
+
+    /// The additions of a task that ran in another process; those to accumulators that are no more
+    /// are left out.
+    ///
+    /// # Errors
+    /// If the bytes of a value are not of its type.
+    pub(crate) fn decode(
+        &self,
+        updates: Vec<(u64, Vec<u8>)>,
+    ) -> Result<AccumulatorUpdates, CodeError> {
+        let totals = self.0.lock();
+        let known = updates.into_iter().filter_map(|(id, bytes)| {
+            totals.get(&id).map(|total| Ok((id, (total.decode)(&bytes)?)))
+        });
+        known.collect::<Result<_, _>>().map(AccumulatorUpdates)
     }
 }
 

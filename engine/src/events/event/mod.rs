@@ -186,6 +186,13 @@ pub enum Event {
         /// How it was noticed.
         reason: String,
     },
+    /// A connection to the driver was refused: a stranger, or an executor of another program.
+    ConnectionRefused {
+        /// Who it was.
+        peer: String,
+        /// Why.
+        why: String,
+    },
     /// State was written to disk to free memory.
     Spill {
         /// The task that owned the state; absent for stored blocks.

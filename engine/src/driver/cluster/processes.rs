@@ -1,0 +1,159 @@
+//! The executors that the driver starts on its own machine, and starts again when they die.
+
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::super::actor::DriverLink;
+use super::super::reports::Life;
+use super::sessions::Sessions;
+use super::settings::{ClusterSettings, Spawn};
+use crate::error::Error;
+use crate::executor::Role;
+use crate::scheduler::{ExecutorId, Incarnation, LossReason};
+
+/// How often one executor is started again. One that dies of what it is given to do would take the
+/// same end for ever; the scheduler gives such a task up by its own count.
+const RESTARTS_MAX: u64 = 100;
+
+/// The least time from one start of an executor to the next.
+const RESTART_PAUSE: Duration = Duration::from_millis(200);
+
+/// How often a process is looked at.
+const WATCH: Duration = Duration::from_millis(5);
+
+/// See the module's documentation.
+pub(super) struct Processes {
+    stopping: Arc<AtomicBool>,
+    watchers: Vec<JoinHandle<()>>,
+}
+
+/// What one watcher knows.
+struct Watcher {
+    executor: ExecutorId,
+    role: Role,
+    args: Vec<String>,
+    secret: String,
+    link: DriverLink,
+    stopping: Arc<AtomicBool>,
+}
+
+impl Processes {
+    /// Starts the executors, each with a thread that watches it.
+    pub(super) fn start(
+        spawn: &Spawn,
+        settings: &ClusterSettings,
+        driver_addr: &str,
+        link: &DriverLink,
+        _: &Sessions,
+    ) -> Result<Self, Error> {
+        let stopping = Arc::new(AtomicBool::new(false));
+        let mut processes = Self { stopping: Arc::clone(&stopping), watchers: Vec::new() };
+        for number in 1..=u64::from(spawn.executors) {
+            let role = Role {
+                driver: driver_addr.to_owned(),
+                executor: Some(ExecutorId(number)),
+                incarnation: Incarnation(1),
+                slots: spawn.slots,
+                memory_bytes: spawn.memory_bytes,
+                dirs: spawn.dirs.iter().map(|dir| (dir.path.clone(), dir.quota_bytes)).collect(),
+                codec: spawn.codec,
+                application: settings.access.application,
+                with_driver: true,
+            };
+            let watcher = Watcher {
+                executor: ExecutorId(number),
+                role,
+                args: spawn.args.clone().unwrap_or_else(|| std::env::args().skip(1).collect()),
+                secret: spawn.secret.clone(),
+                link: link.clone(),
+                stopping: Arc::clone(&stopping),
+            };
+            let first = watcher.spawn(Incarnation(1));
+            let first = first.map_err(|source| Error::System { what: "starting an executor", source })?;
+            let thread = std::thread::Builder::new()
+                .name(format!("executor-{number}"))
+                .spawn(move || watcher.watch(first))
+                .map_err(|source| Error::System { what: "starting a thread", source })?;
+            processes.watchers.push(thread);
+        }
+        Ok(processes)
+    }
+
+    /// Waits for the executors to end, and ends them if they do not.
+    pub(super) fn stop(mut self, patience: Duration) {
+        self.stopping.store(true, Ordering::Relaxed);
+        let deadline = Instant::now() + patience;
+        for watcher in self.watchers.drain(..) {
+            let _ = deadline;
+            let _ = watcher.join();
+        }
+    }
+}
+
+impl Watcher {
+    fn spawn(&self, incarnation: Incarnation) -> Result<Child, std::io::Error> {
+        let role = Role { incarnation, ..self.role.clone() };
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(&self.args)
+            .env(Role::VARIABLE, role.to_text())
+            .stdin(Stdio::piped())
+            // What the program prints before it becomes an executor, and what its closures print.
+            .stdout(Stdio::from(std::io::stderr()))
+            .spawn()?;
+        if let Some(stdin) = &mut child.stdin {
+            // A process that has died already is noticed by its watcher.
+            let _ = writeln!(stdin, "{}", self.secret);
+        }
+        Ok(child)
+    }
+
+    /// Watches an executor to its end, and its successors to theirs.
+    fn watch(self, mut child: Child) {
+        let mut incarnation = 1;
+        loop {
+            let started = Instant::now();
+            self.wait(&mut child);
+            if self.stopping.load(Ordering::Relaxed) {
+                return;
+            }
+            let life = Life { executor: self.executor, incarnation: Incarnation(incarnation) };
+            if let Some(driver) = self.link.driver() {
+                driver.lost(life, LossReason::Exited);
+            }
+            incarnation += 1;
+            if incarnation > RESTARTS_MAX {
+                return;
+            }
+            std::thread::sleep(RESTART_PAUSE.saturating_sub(started.elapsed()));
+            match self.spawn(Incarnation(incarnation)) {
+                Ok(next) => child = next,
+                // The machine has no room for it: the others go on.
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Waits for the end of a process; when the application is over, not for long.
+    fn wait(&self, child: &mut Child) {
+        /// How long a process may take to end when it is told to.
+        const PATIENCE: Duration = Duration::from_secs(5);
+        let mut deadline = None;
+        loop {
+            match child.try_wait() {
+                Ok(None) => {}
+                Ok(Some(_)) | Err(_) => return,
+            }
+            if self.stopping.load(Ordering::Relaxed) {
+                let deadline = *deadline.get_or_insert_with(|| Instant::now() + PATIENCE);
+                if Instant::now() > deadline {
+                    let _ = child.kill();
+                }
+            }
+            std::thread::sleep(WATCH);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The executors that are connected, and what the driver knows of each.
+
+use std::collections::{HashMap, HashSet};
+
+use millstream_planner::ids::{NodeId, ShuffleId};
+use parking_lot::Mutex;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::super::reports::Life;
+use crate::protocol::{PersistedAt, ProgramKey, Register, ToExecutor, Totals};
+use crate::scheduler::{ExecutorId, Incarnation};
+
+/// One life of an executor.
+pub(super) struct Session {
+    pub(super) life: Life,
+    pub(super) host: String,
+    pub(super) data_addr: String,
+    /// What the driver says. Bounded by what the scheduler has running: it never launches more than
+    /// there are slots.
+    say: UnboundedSender<ToExecutor>,
+    /// The programs that the executor has.
+    pub(super) programs: HashSet<ProgramKey>,
+    /// By shuffle, which version of the places of its outputs the executor knows.
+    pub(super) inputs: HashMap<ShuffleId, u64>,
+}
+
+impl Session {
+    /// Says something; lost if the conversation has ended, which its session tells the driver.
+    pub(super) fn say(&self, message: ToExecutor) {
+        let _ = self.say.send(message);
+    }
+}
+
+/// All sessions of a driver. Its lock is taken last, and never held over a call to the driver.
+#[derive(Default)]
+pub(super) struct Sessions(pub(super) Mutex<Table>);
+
+/// See [`Sessions`].
+#[derive(Default)]
+pub(super) struct Table {
+    pub(super) live: HashMap<ExecutorId, Session>,
+    /// The last life of each executor that ever was.
+    lives: HashMap<ExecutorId, Incarnation>,
+    named: u64,
+    /// What each life of an executor has used.
+    pub(super) totals: HashMap<(ExecutorId, Incarnation), Totals>,
+    pub(super) memory_bytes: HashMap<ExecutorId, u64>,
+    /// Which executor keeps which partition of a persisted node.
+    pub(super) persisted: HashMap<NodeId, HashMap<u32, ExecutorId>>,
+}
+
+impl Table {
+    /// Takes an executor in; `Err` says why it is not.
+    pub(super) fn admit(
+        &mut self,
+        register: &Register,
+        host: String,
+        say: UnboundedSender<ToExecutor>,
+    ) -> Result<Life, String> {
+        let executor = register.executor.unwrap_or_else(|| self.next_name());
+        let incarnation = register.incarnation;
+        if let Some(last) = self.lives.get(&executor)
+            && *last >= incarnation
+        {
+            return Err(format!("{executor} has had life {} already; the last was {}", incarnation.0, last.0));
+        }
+        self.lives.insert(executor, incarnation);
+        self.memory_bytes.insert(executor, register.memory_bytes);
+        let life = Life { executor, incarnation };
+        let data_addr = register.data_addr.clone();
+        let (programs, inputs) = (HashSet::new(), HashMap::new());
+        let session = Session { life, host, data_addr, say, programs, inputs };
+        self.live.insert(executor, session);
+        self.forget_persisted(executor);
+        Ok(life)
+    }
+
+    /// Ends the session of this life, if it has not ended: the executor hears that its stream is over.
+    pub(super) fn end(&mut self, life: Life) {
+        if self.live.get(&life.executor).is_some_and(|session| session.life == life) {
+            self.live.remove(&life.executor);
+            self.forget_persisted(life.executor);
+        }
+    }
+
+    /// Notes that an executor keeps a partition, or no longer.
+    pub(super) fn note_persisted(&mut self, executor: ExecutorId, at: PersistedAt) {
+        let partitions = self.persisted.entry(at.node).or_default();
+        if at.kept {
+            partitions.insert(at.partition, executor);
+        } else if partitions.get(&at.partition) == Some(&executor) {
+            partitions.remove(&at.partition);
+        }
+    }
+
+    fn forget_persisted(&mut self, executor: ExecutorId) {
+        for partitions in self.persisted.values_mut() {
+            partitions.retain(|_, holder| *holder != executor);
+        }
+    }
+
+    /// A name that no executor has had. Those that come with names of their own count from 1 too.
+    fn next_name(&mut self) -> ExecutorId {
+        loop {
+            self.named += 1;
+            let name = ExecutorId(self.named);
+            if !self.lives.contains_key(&name) {
+                return name;
+            }
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! The life of an executor: joining its driver, listening to it, and coming to an end.
+//!
+//! How it ends, whatever the cause:
+//!
+//! 1. No commit is granted any more.
+//! 2. Tasks are told to stop.
+//! 3. The process ends, and with it what does not listen. Its local directories are removed by its
+//!    own end, or as those of a dead owner by the next start of any application.
+//!
+//! So a task that hangs, or one that was asleep while the driver gave its executor up, cannot go on.
+
+use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
+use std::os::unix::process::CommandExt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use millstream_shuffle::budget::MemoryBudget;
+use millstream_shuffle::net::channel::{Access, ChannelError, Purpose, grpc_channel};
+use millstream_shuffle::net::fetch::{FetchLimits, Fetcher};
+use millstream_shuffle::net::serve::{BlockServer, ServeLimits};
+use millstream_shuffle::store::LocalDirs;
+use futures::FutureExt;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tonic::Streaming;
+
+use super::inbox::{Inbox, Running, Then, tell_of_failed_dirs};
+use super::inputs::Inputs;
+use super::outbox::Outbox;
+use super::role::Role;
+use super::served::Served;
+use crate::error::Error;
+use crate::events::EventBus;
+use crate::executor::Runtime;
+use crate::protocol::{PROTOCOL_VERSION, Register, ToDriver, ToExecutor, Welcome, converse};
+use crate::scheduler::Incarnation;
+
+/// How long a driver may take to answer a registration.
+const WELCOME_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long an executor that is on its own looks for its driver.
+const SEARCH: Duration = Duration::from_secs(120);
+
+/// How long the blocks of an executor that drains stay served after its last task.
+const DRAIN_MAX: Duration = Duration::from_secs(20);
+
+/// How an executor's life came to its end.
+enum End {
+    /// The application is over, or the executor was drained.
+    Done,
+    /// The driver has gone, or has given this executor up.
+    Lost,
+}
+
+/// Runs this process as an executor; does not return.
+#[expect(clippy::print_stderr, reason = "the only voice of a process that has no driver")]
+pub(crate) fn run(role: Role) -> ! {
+    let code = match live(&role) {
+        Ok(End::Done) => 0,
+        Ok(End::Lost) if role.with_driver => 0,
+        Ok(End::Lost) => {
+            let error = begin_again(&role);
+            eprintln!("millstream executor: cannot start again: {error}");
+            1
+        }
+        Err(error) => {
+            eprintln!("millstream executor: {error}");
+            1
+        }
+    };
+    std::process::exit(code)
+}
+
+/// Replaces this process by its next life.
+fn begin_again(role: &Role) -> std::io::Error {
+    let next = Role { incarnation: Incarnation(role.incarnation.0 + 1), ..role.clone() };
+    let program = match std::env::current_exe() {
+        Ok(program) => program,
+        Err(error) => return error,
+    };
+    std::process::Command::new(program)
+        .args(std::env::args_os().skip(1))
+        .env(Role::VARIABLE, next.to_text())
+        .exec()
+}
+
+fn live(role: &Role) -> Result<End, Error> {
+    let access = role.access()?;
+    if role.with_driver {
+        end_with_standard_input();
+    }
+    let served = Served::default();
+    let addr = SocketAddr::new(own_address(&role.driver)?.ip(), 0);
+    let server = BlockServer::start(
+        addr,
+        &access,
+        Arc::new(served.clone()),
+        &ServeLimits::default(),
+        |_, _| {},
+    )?;
+    let fetcher = Fetcher::new(access.clone(), FetchLimits::default())
+        .map_err(system("starting the threads that fetch blocks"))?;
+    let control = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(system("starting the control thread"))?;
+    control.block_on(async {
+        let (say, said) = unbounded_channel();
+        let mut from_driver = join(role, &access, said).await?;
+        let outbox = Outbox::new(say);
+        outbox.say(ToDriver::Register(Register {
+            protocol: PROTOCOL_VERSION,
+            executor: role.executor,
+            incarnation: role.incarnation,
+            slots: role.slots,
+            memory_bytes: role.memory_bytes,
+            data_addr: server.local_addr().to_string(),
+        }));
+        let welcome = welcomed(&mut from_driver).await?;
+        let (inputs, runtime) = begin(role, &welcome, fetcher, &outbox)?;
+        let inbox = Inbox::new(role.slots, &runtime, inputs, outbox.clone())
+            .map_err(system("starting the executor's threads"))?;
+        served.begin(&runtime);
+        let running = inbox.running().clone();
+        let end = attend(&welcome, from_driver, inbox, &outbox, &runtime).await;
+        fence(&outbox, &running);
+        end
+    })
+}
+
+/// Opens the conversation with the driver, which may be busy starting.
+async fn join(
+    role: &Role,
+    access: &Access,
+    said: UnboundedReceiver<ToDriver>,
+) -> Result<Streaming<ToExecutor>, Error> {
+    let deadline = Instant::now() + SEARCH;
+    let channel = loop {
+        match grpc_channel(role.driver.as_str(), access, Purpose::Control).await {
+            Ok(channel) => break channel,
+            Err(error) if role.with_driver || !is_transient(&error) || Instant::now() > deadline => {
+                return Err(error.into());
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(500)).await,
+        }
+    };
+    converse(channel, UnboundedReceiverStream::new(said))
+        .await
+        .map_err(|status| Error::Driver(status.message().to_owned()))
+}
+
+/// Whether another attempt may go better: the driver has an opinion, or cannot be reached yet.
+fn is_transient(error: &ChannelError) -> bool {
+    matches!(error, ChannelError::Io { .. } | ChannelError::TimedOut { .. })
+}
+
+async fn welcomed(from_driver: &mut Streaming<ToExecutor>) -> Result<Welcome, Error> {
+    let why = match tokio::time::timeout(WELCOME_TIMEOUT, from_driver.message()).await {
+        Ok(Ok(Some(ToExecutor::Welcome(welcome)))) => return Ok(welcome),
+        Ok(Ok(Some(ToExecutor::Refused(why)))) => why,
+        Ok(Ok(_)) => "it ended the conversation".to_owned(),
+        Ok(Err(status)) => status.message().to_owned(),
+        Err(_) => format!("it did not answer for {} s", WELCOME_TIMEOUT.as_secs()),
+    };
+    Err(Error::Driver(why))
+}
+
+/// Makes what tasks need.
+fn begin(
+    role: &Role,
+    welcome: &Welcome,
+    fetcher: Fetcher,
+    outbox: &Outbox,
+) -> Result<(Arc<Inputs>, Arc<Runtime>), Error> {
+    #[cfg(feature = "counting-allocator")]
+    crate::allocator::give_back_soon();
+    let dirs = LocalDirs::open(&role.dir_specs(), &welcome.app_name)?;
+    let budget = MemoryBudget::new(role.memory_bytes, role.slots);
+    let events = Arc::new(EventBus::new(vec![Box::new(outbox.clone())]));
+    let gate = {
+        let outbox = outbox.clone();
+        Arc::new(move |task| outbox.may_commit(task))
+    };
+    let inputs = Arc::new(Inputs::new(welcome.executor, fetcher));
+    let runtime = Runtime::new(welcome.executor, budget, dirs, role.codec, gate, events)
+        .with_inputs(Arc::clone(&inputs));
+    let runtime = Arc::new(runtime);
+    tell_of_failed_dirs(&runtime, outbox);
+    let teller = outbox.clone();
+    runtime.persisted.tell(move |at| teller.say(ToDriver::Persisted(at)));
+    Ok((inputs, runtime))
+}
+
+/// Listens to the driver, and tells it that the executor lives, to the end.
+async fn attend(
+    welcome: &Welcome,
+    mut from_driver: Streaming<ToExecutor>,
+    mut inbox: Inbox,
+    outbox: &Outbox,
+    runtime: &Arc<Runtime>,
+) -> Result<End, Error> {
+    let lease = Duration::from_millis(welcome.lease_ms);
+    let mut beat = tokio::time::interval(Duration::from_millis(welcome.heartbeat_ms));
+    let mut terminated = Terminated::new()?;
+    let mut heard = Instant::now();
+    let mut drains: Option<Instant> = None;
+    loop {
+        let then = tokio::select! {
+            message = from_driver.message() => match message {
+                Ok(Some(message)) => {
+                    heard = Instant::now();
+                    inbox.take(message)
+                }
+                Ok(None) | Err(_) => return Ok(End::Lost),
+            },
+            _ = beat.tick() => {
+                outbox.say(ToDriver::Heartbeat);
+                match heard.elapsed() > lease {
+                    false => Then::GoOn,
+                    // A thread that did not run for a while finds the driver's words waiting for it,
+                    // and is not fenced for having been kept off its processor.
+                    true => match from_driver.message().now_or_never() {
+                        Some(Ok(Some(message))) => {
+                            heard = Instant::now();
+                            inbox.take(message)
+                        }
+                        _ => return Ok(End::Lost),
+                    },
+                }
+            }
+            () = terminated.come() => Then::Drain,
+        };
+        match then {
+            Then::GoOn => {}
+            Then::Drain => {
+                if drains.is_none() {
+                    drains = Some(Instant::now());
+                    outbox.say(ToDriver::Draining);
+                }
+            }
+            Then::Stop => return Ok(End::Done),
+            Then::Refused(why) => return Err(Error::Driver(why)),
+        }
+        if let Some(since) = drains
+            && inbox.running().is_empty()
+            && (runtime.store.stats().outputs == 0 || since.elapsed() > DRAIN_MAX)
+        {
+            return Ok(End::Done);
+        }
+    }
+}
+
+/// Steps 1 and 2 of an executor's end.
+fn fence(outbox: &Outbox, running: &Running) {
+    outbox.answer_all_no();
+    running.cancel_all();
+}
+
+/// The termination signal, as orchestrators send it.
+struct Terminated(tokio::signal::unix::Signal);
+
+impl Terminated {
+    fn new() -> Result<Self, Error> {
+        let kind = tokio::signal::unix::SignalKind::terminate();
+        tokio::signal::unix::signal(kind).map(Self).map_err(system("listening for signals"))
+    }
+
+    async fn come(&mut self) {
+        if self.0.recv().await.is_none() {
+            std::future::pending().await
+        }
+    }
+}
+
+/// The address of this machine by which it reaches its driver: others that do so reach it there.
+fn own_address(driver: &str) -> Result<SocketAddr, Error> {
+    let find = || {
+        let driver = driver.to_socket_addrs()?.next();
+        let driver = driver.ok_or_else(|| std::io::Error::other("the name has no address"))?;
+        let any = if driver.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+        // Connecting such a socket finds the route and sends nothing.
+        let socket = UdpSocket::bind(any)?;
+        socket.connect(driver)?;
+        socket.local_addr()
+    };
+    find().map_err(system("finding the way to the driver"))
+}
+
+/// The driver holds the other end of standard input for as long as it lives.
+fn end_with_standard_input() {
+    std::thread::spawn(|| {
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        std::process::exit(0);
+    });
+}
+
+fn system(what: &'static str) -> impl FnOnce(std::io::Error) -> Error {
+    move |source| Error::System { what, source }
+}

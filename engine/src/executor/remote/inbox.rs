@@ -1,0 +1,215 @@
+//! What the driver says to an executor, carried out.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crossbeam::channel::{Sender, unbounded};
+use millstream_planner::ids::{JobId, NodeId};
+use millstream_shuffle::store::MapKey;
+use parking_lot::Mutex;
+
+use super::inputs::{Inputs, Located};
+use super::outbox::Outbox;
+use crate::executor::{Launch, Outcome, Program, Report, Runtime, SentProgram, Slots};
+use crate::protocol::{Launched, OutputAt, ProgramKey, ToDriver, ToExecutor};
+use crate::scheduler::TaskId;
+
+/// What follows from a message, beyond what has been done.
+pub(super) enum Then {
+    GoOn,
+    /// Take no more tasks and go when those there are have ended.
+    Drain,
+    /// The application is over.
+    Stop,
+    /// The driver does not want this executor.
+    Refused(String),
+}
+
+/// See the module's documentation. Nothing here touches a disk or runs user code: it is called on the
+/// thread that keeps the executor alive.
+pub(super) struct Inbox {
+    inputs: Arc<Inputs>,
+    outbox: Outbox,
+    slots: Slots,
+    running: Running,
+    programs: HashMap<ProgramKey, Arc<SentProgram>>,
+    /// The parts of a program of which the last has yet to come.
+    arriving: HashMap<ProgramKey, Vec<u8>>,
+    rubbish: Sender<Rubbish>,
+}
+
+/// The tasks of an executor that have not ended.
+#[derive(Clone, Default)]
+pub(super) struct Running(Arc<Mutex<HashMap<TaskId, Arc<AtomicBool>>>>);
+
+impl Running {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+
+    /// Tells all tasks to stop.
+    pub(super) fn cancel_all(&self) {
+        for cancelled in self.0.lock().values() {
+            cancelled.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What is no longer needed. It may own files, whose removal takes the disk's time.
+enum Rubbish {
+    Output(OutputAt),
+    Shuffle(u64),
+    Persisted(NodeId),
+    Programs(Vec<Arc<SentProgram>>),
+}
+
+impl Inbox {
+    /// Starts the slots.
+    pub(super) fn new(
+        slots: u32,
+        runtime: &Arc<Runtime>,
+        inputs: Arc<Inputs>,
+        outbox: Outbox,
+    ) -> Result<Self, std::io::Error> {
+        let running = Running::default();
+        let reporter = {
+            let (running, outbox, runtime) = (running.clone(), outbox.clone(), Arc::clone(runtime));
+            Arc::new(move |task: TaskId, report: Report, program: Program| {
+                running.0.lock().remove(&task);
+                outbox.report(task, keep(task, report, &runtime), &program, &runtime);
+            })
+        };
+        let slots = Slots::start(slots, runtime, reporter)?;
+        let rubbish = start_removing(Arc::clone(runtime))?;
+        let (programs, arriving) = (HashMap::new(), HashMap::new());
+        Ok(Self { inputs, outbox, slots, running, programs, arriving, rubbish })
+    }
+
+    pub(super) fn running(&self) -> &Running {
+        &self.running
+    }
+
+    /// Carries out one message.
+    pub(super) fn take(&mut self, message: ToExecutor) -> Then {
+        match message {
+            ToExecutor::Welcome(_) | ToExecutor::Heartbeat => {}
+            ToExecutor::Refused(why) => return Then::Refused(why),
+            ToExecutor::Program { key, bytes, last } => self.take_program(key, bytes, last),
+            ToExecutor::JobOver(job) => self.forget_job(job),
+            ToExecutor::Inputs { shuffle, maps, holders } => {
+                self.inputs.learn(shuffle, Located { maps, holders });
+            }
+            ToExecutor::Launch(launched) => self.launch(launched),
+            ToExecutor::Cancel(task) => self.cancel(task),
+            ToExecutor::Commit { task, granted } => {
+                self.outbox.answer(task, granted);
+                if !granted {
+                    self.cancel(task);
+                }
+            }
+            ToExecutor::DropOutput(output) => self.remove(Rubbish::Output(output)),
+            ToExecutor::DropShuffle(shuffle) => {
+                self.inputs.forget(shuffle);
+                self.remove(Rubbish::Shuffle(shuffle.0));
+            }
+            ToExecutor::DropPersisted(node) => self.remove(Rubbish::Persisted(node)),
+            ToExecutor::Drain => return Then::Drain,
+            ToExecutor::Shutdown => return Then::Stop,
+        }
+        Then::GoOn
+    }
+
+    fn take_program(&mut self, key: ProgramKey, bytes: Vec<u8>, last: bool) {
+        let whole = match self.arriving.remove(&key) {
+            Some(mut before) => {
+                before.extend_from_slice(&bytes);
+                before
+            }
+            None => bytes,
+        };
+        match last {
+            true => drop(self.programs.insert(key, Arc::new(SentProgram::new(whole)))),
+            false => drop(self.arriving.insert(key, whole)),
+        }
+    }
+
+    fn forget_job(&mut self, job: JobId) {
+        let over: Vec<ProgramKey> =
+            self.programs.keys().filter(|key| key.job == job).copied().collect();
+        let programs = over.iter().filter_map(|key| self.programs.remove(key)).collect();
+        self.arriving.retain(|key, _| key.job != job);
+        self.remove(Rubbish::Programs(programs));
+    }
+
+    fn launch(&mut self, launched: Launched) {
+        // The driver sends a program before the first task that runs it, and forgets it after the last.
+        let Some(program) = self.programs.get(&launched.program) else { return };
+        let cancelled = Arc::new(AtomicBool::new(false));
+        self.running.0.lock().insert(launched.task, Arc::clone(&cancelled));
+        let program = Program::Sent(Arc::clone(program));
+        self.slots.launch(Launch { task: launched.task, program, cancelled });
+    }
+
+    /// Stops a task. It stays among the running ones until it has: its slot is not free before.
+    fn cancel(&self, task: TaskId) {
+        if let Some(cancelled) = self.running.0.lock().get(&task) {
+            cancelled.store(true, Ordering::Relaxed);
+        }
+        self.outbox.answer(task, false);
+    }
+
+    fn remove(&self, rubbish: Rubbish) {
+        // The thread that removes lives as long as this sender.
+        let _ = self.rubbish.send(rubbish);
+    }
+}
+
+/// A map output is there for readers before the driver hears of it.
+fn keep(task: TaskId, report: Report, runtime: &Runtime) -> Report {
+    let Report { outcome, updates, metrics } = report;
+    let outcome = match outcome {
+        Outcome::Map(map) => {
+            let key = MapKey { shuffle: task.stage.0, map: task.partition };
+            if let Some(before) = runtime.store.attempt(key) {
+                // An attempt is launched only after the driver has given up those before it.
+                runtime.store.remove(key, before);
+            }
+            let kept = Outcome::Kept { rows: map.rows, bytes: map.bytes };
+            runtime.store.commit(key, u64::from(task.attempt), map.output);
+            kept
+        }
+        other => other,
+    };
+    Report { outcome, updates, metrics }
+}
+
+/// Starts the thread that drops what is no longer needed.
+fn start_removing(runtime: Arc<Runtime>) -> Result<Sender<Rubbish>, std::io::Error> {
+    let (sender, rubbish) = unbounded();
+    std::thread::Builder::new().name("removal".to_owned()).spawn(move || {
+        for rubbish in rubbish {
+            match rubbish {
+                Rubbish::Output(OutputAt { shuffle, map, attempt }) => {
+                    runtime.store.remove(MapKey { shuffle: shuffle.0, map }, u64::from(attempt));
+                }
+                Rubbish::Shuffle(shuffle) => drop(runtime.store.remove_shuffle(shuffle)),
+                Rubbish::Persisted(node) => runtime.persisted.drop_node(node),
+                Rubbish::Programs(programs) => drop(programs),
+            }
+        }
+    })?;
+    Ok(sender)
+}
+
+/// Tells the driver of a directory that broke.
+pub(super) fn tell_of_failed_dirs(runtime: &Arc<Runtime>, outbox: &Outbox) {
+    let (weak, outbox) = (Arc::downgrade(runtime), outbox.clone());
+    runtime.dirs.on_failure(move |dir| {
+        if let Some(runtime) = weak.upgrade() {
+            let (path, reason, lost) = runtime.lose_dir(dir);
+            let path = path.to_string_lossy().into_owned();
+            outbox.say(ToDriver::DirFailed { path, reason, lost });
+        }
+    });
+}

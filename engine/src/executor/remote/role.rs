@@ -1,0 +1,121 @@
+//! What makes a process an executor: one variable of its environment.
+
+use std::io::BufRead;
+use std::path::PathBuf;
+
+use millstream_shuffle::block::Codec;
+use millstream_shuffle::budget::detect_limit;
+use millstream_shuffle::net::channel::{Access, Secret};
+use millstream_shuffle::store::DirSpec;
+use serde::{Deserialize, Serialize};
+
+use crate::closure::build_id;
+use crate::context::{check_secret, parse_size, secret_of_environment};
+use crate::error::Error;
+use crate::scheduler::{ExecutorId, Incarnation};
+
+/// What an executor is told when it is started.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Role {
+    /// Where its driver listens.
+    pub(crate) driver: String,
+    /// Its name, if the driver has started it.
+    pub(crate) executor: Option<ExecutorId>,
+    pub(crate) incarnation: Incarnation,
+    pub(crate) slots: u32,
+    pub(crate) memory_bytes: u64,
+    /// Local directories with their quotas.
+    pub(crate) dirs: Vec<(PathBuf, Option<u64>)>,
+    pub(crate) codec: Codec,
+    pub(crate) application: u64,
+    /// It lives as long as its driver: it comes to its end, and not back, when the connection does.
+    pub(crate) with_driver: bool,
+}
+
+impl Role {
+    /// The variable that holds the role.
+    pub(crate) const VARIABLE: &str = "MILLSTREAM_EXECUTOR";
+
+    /// The role as the variable holds it.
+    pub(crate) fn to_text(&self) -> String {
+        // A struct of numbers and strings always has a JSON form, unless a path is not UTF-8.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The role of this process, if it has one: as a driver that starts it says, or as the variables
+    /// of somebody who starts it by hand; see [`become_executor_if_asked`](crate::become_executor_if_asked).
+    ///
+    /// # Errors
+    /// If a variable does not make sense.
+    pub(crate) fn of_this_process() -> Result<Option<Self>, Error> {
+        if let Some(text) = variable(Self::VARIABLE) {
+            return serde_json::from_str(&text)
+                .map(Some)
+                .map_err(|error| wrong(Self::VARIABLE, &text, &format!("not a role: {error}")));
+        }
+        let Some(driver) = variable("MILLSTREAM_DRIVER") else { return Ok(None) };
+        let slots = match variable("MILLSTREAM_SLOTS") {
+            None => std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
+            Some(text) => match text.parse() {
+                Ok(slots @ 1..=4096) => slots,
+                _ => return Err(wrong("MILLSTREAM_SLOTS", &text, "a number from 1 to 4096")),
+            },
+        };
+        let memory_bytes = match variable("MILLSTREAM_MEMORY") {
+            None => detect_limit(),
+            Some(text) => parse_size(&text)
+                .ok_or_else(|| wrong("MILLSTREAM_MEMORY", &text, "a size, such as 512m or 8g"))?,
+        };
+        let dirs = variable("MILLSTREAM_LOCAL_DIRS").map_or_else(
+            || vec![(std::env::temp_dir(), None)],
+            |text| std::env::split_paths(&text).map(|path| (path, None)).collect(),
+        );
+        Ok(Some(Self {
+            driver,
+            executor: None,
+            incarnation: Incarnation(1),
+            slots,
+            memory_bytes,
+            dirs,
+            codec: Codec::default(),
+            application: 0,
+            with_driver: false,
+        }))
+    }
+
+    pub(super) fn dir_specs(&self) -> Vec<DirSpec> {
+        let spec = |(path, quota_bytes): &(PathBuf, Option<u64>)| DirSpec {
+            path: path.clone(),
+            quota_bytes: *quota_bytes,
+        };
+        self.dirs.iter().map(spec).collect()
+    }
+
+    /// What lets this process in. A driver that starts it hands over the secret in the first line of
+    /// its standard input, which other users of the machine cannot see.
+    pub(super) fn access(&self) -> Result<Access, Error> {
+        let system = |what| move |source| Error::System { what, source };
+        let secret = match self.with_driver {
+            true => {
+                let mut line = String::new();
+                std::io::stdin()
+                    .lock()
+                    .read_line(&mut line)
+                    .map_err(system("reading the application's secret from standard input"))?;
+                line.trim_end().to_owned()
+            }
+            false => secret_of_environment()?,
+        };
+        check_secret(&secret)?;
+        let build = build_id().map_err(system("reading this program's executable"))?;
+        Ok(Access::new(Secret::new(secret), self.application, build))
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+fn wrong(setting: &'static str, value: &str, why: &str) -> Error {
+    Error::Setting { setting, value: value.to_owned(), why: why.to_owned() }
+}
