@@ -5,6 +5,7 @@
 pub mod block;
 pub mod budget;
 pub mod digest;
+pub mod net;
 pub mod partition;
 pub mod read;
 pub mod store;

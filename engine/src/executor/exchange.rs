@@ -10,7 +10,7 @@ use millstream_planner::ids::ShuffleId;
 use millstream_shuffle::budget::{SpillCause, StorageReservation};
 use millstream_shuffle::read::{BlockReader, Segment, SegmentError};
 use millstream_shuffle::store::{MapKey, MapOutput, MemoryPart, Part, PartRef};
-use millstream_shuffle::write::{PartitionedWriter, WriterConfig};
+use millstream_shuffle::write::{PartitionedWriter, WriterConfig, encode_chunks};
 
 use super::error::TaskError;
 use super::program::MapResult;
@@ -116,9 +116,12 @@ fn in_memory_parts<T: Data>(
         let rows: usize = chunks.iter().map(Vec::len).sum();
         match rows {
             0 => Part::Empty,
-            _ => {
-                Part::Memory(MemoryPart { rows: rows as u64, bytes: share, data: Arc::new(chunks) })
-            }
+            _ => Part::Memory(MemoryPart {
+                rows: rows as u64,
+                bytes: share,
+                data: Arc::new(chunks),
+                encode: encode_chunks::<T, Postcard>,
+            }),
         }
     });
     MapOutput::new(parts.collect(), None, reservation)

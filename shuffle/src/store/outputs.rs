@@ -12,6 +12,7 @@ use thiserror::Error;
 
 use super::dir::DirId;
 use crate::budget::StorageReservation;
+use crate::write::EncodeRows;
 
 /// One map task's output of one shuffle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,6 +38,8 @@ pub struct MemoryPart {
     pub bytes: u64,
     /// The rows, as the writer and the reader of the shuffle know them.
     pub data: Arc<dyn Any + Send + Sync>,
+    /// How they are encoded for a reader in another process.
+    pub encode: EncodeRows,
 }
 
 impl fmt::Debug for MemoryPart {
@@ -334,6 +337,7 @@ mod tests {
 
     use super::*;
     use crate::budget::MemoryBudget;
+    use crate::write::{CodecError, RowCodec, encode_chunks};
 
     const KEY: MapKey = MapKey { shuffle: 7, map: 3 };
 
@@ -345,8 +349,20 @@ mod tests {
         MapOutput::new(parts, Some((Arc::clone(segment), DirId(dir))), None).unwrap()
     }
 
+    #[derive(Default)]
+    struct LittleEndian;
+
+    impl RowCodec<u32> for LittleEndian {
+        fn encode(&self, row: &u32, out: &mut Vec<u8>) -> Result<(), CodecError> {
+            out.extend_from_slice(&row.to_le_bytes());
+            Ok(())
+        }
+    }
+
     fn in_memory(budget: &MemoryBudget, bytes: u64) -> MapOutput<Segment> {
-        let part = MemoryPart { rows: 2, bytes, data: Arc::new(vec![1_u32, 2]) };
+        let data = Arc::new(vec![vec![1_u32, 2]]);
+        let encode = encode_chunks::<u32, LittleEndian>;
+        let part = MemoryPart { rows: 2, bytes, data, encode };
         let memory = budget.storage(bytes).unwrap();
         MapOutput::new(vec![Part::Memory(part), Part::Empty], None, Some(memory)).unwrap()
     }
@@ -359,7 +375,7 @@ mod tests {
         let output = store.get(KEY).unwrap();
         assert_eq!(output.partitions(), 2);
         let Some(PartRef::Memory(part)) = output.part(0) else { panic!("part 0 is in memory") };
-        assert_eq!(part.data.downcast_ref::<Vec<u32>>(), Some(&vec![1, 2]));
+        assert_eq!(part.data.downcast_ref::<Vec<Vec<u32>>>(), Some(&vec![vec![1, 2]]));
         assert!(matches!(output.part(1), Some(PartRef::Empty)));
         assert!(output.part(2).is_none());
 

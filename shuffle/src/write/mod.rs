@@ -13,12 +13,14 @@
 
 mod chunks;
 mod compact;
+mod encode_rows;
 mod partitioned;
 mod row_codec;
 mod segment;
 mod sink;
 
 pub use compact::should_merge;
+pub use encode_rows::{EncodeRows, EncodedRows, RowPosition, encode_chunks};
 pub use partitioned::{PartitionedOutput, PartitionedWriter, WriterConfig};
 pub use row_codec::{CodecError, RowCodec};
 pub use segment::SegmentWriter;

@@ -1,0 +1,73 @@
+//! What is asked for over the data plane, and what comes back.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// Blocks that a reader asks a server for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Want {
+    /// One reduce partition of map outputs, in the order named.
+    Map {
+        /// The shuffle.
+        shuffle: u64,
+        /// The reduce partition.
+        partition: u32,
+        /// Each map task with the attempt whose output readers see.
+        maps: Vec<(u32, u64)>,
+    },
+    /// One value by its name: the result of a task, or a persisted partition. Its frames are of map 0.
+    Value {
+        /// The name, as the owner of the value gave it.
+        key: String,
+    },
+}
+
+/// Which block a frame is, and how many rows it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameHead {
+    /// The map task whose output it belongs to.
+    pub map: u32,
+    /// Rows in the block.
+    pub rows: u32,
+    /// True if it is the last of its map task.
+    pub last: bool,
+}
+
+/// One encoded block, as it lies in a segment: header and stored bytes. Its checksum has not been looked
+/// at. A map task without rows has one frame without bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// The map task whose output it belongs to.
+    pub map: u32,
+    /// Rows in the block.
+    pub rows: u32,
+    /// The block.
+    pub bytes: Bytes,
+    /// True if it is the last of its map task.
+    pub last: bool,
+}
+
+/// Why a server does not hand out what is wanted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum Refusal {
+    /// It is not here: never was, is gone, or is of another attempt.
+    #[error("the output of map {map} is not there, or of another attempt")]
+    Missing {
+        /// The map task; 0 for a value.
+        map: u32,
+    },
+    /// It is here, and is not what was written.
+    #[error("the output of map {map} is damaged: {why}")]
+    Damaged {
+        /// The map task; 0 for a value.
+        map: u32,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The server has as many readers as it takes; the reader may come again.
+    #[error("the server has as many readers as it takes")]
+    Busy,
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
