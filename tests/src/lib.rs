@@ -1,5 +1,6 @@
 //! What the tests that cross crates share.
 
 pub mod child;
+pub mod executors;
 pub mod matrix;
 pub mod simulation;

@@ -1,29 +1,34 @@
-//! The matrix: one pipeline under all partition counts, memory limits and masters, with one answer.
+//! The matrix: one pipeline under all partition counts, memory limits, masters and faults, with one
+//! answer.
 //!
 //! A test hands over a pipeline and the answer it knows. Each cell runs in an application of its own,
 //! with a local directory of its own that must be empty when the application has ended. It does not
 //! know what pipelines do; the known answer comes from the test.
 
 use std::fmt::{self, Debug};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use millstream::{Context, Data, Error, Metrics, Rdd};
+
+use crate::executors::{self, Signal, signal, wait_for_executors};
 
 /// Where the tasks of a cell run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Master {
     /// On this many threads of this process.
     Local(u32),
-}
-
-impl Master {
-    const ALL: [Self; 2] = [Self::Local(1), Self::Local(2)];
+    /// In this many processes of one slot each.
+    Processes(u32),
 }
 
 impl fmt::Display for Master {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Local(slots) => write!(f, "local[{slots}]"),
+            // The memory is that of the cell, which is set apart.
+            Self::Processes(executors) => write!(f, "local-cluster[{executors},1,512m]"),
         }
     }
 }
@@ -48,6 +53,23 @@ impl Memory {
     }
 }
 
+/// What happens to a cell while it runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// Nothing.
+    None,
+    /// An executor is killed at a random moment.
+    ExecutorKilled,
+}
+
+/// Where tasks run and what happens there, in all combinations that make sense.
+const PLACES: [(Master, Fault); 4] = [
+    (Master::Local(1), Fault::None),
+    (Master::Local(2), Fault::None),
+    (Master::Processes(2), Fault::None),
+    (Master::Processes(2), Fault::ExecutorKilled),
+];
+
 /// One way to run a pipeline.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
@@ -57,11 +79,14 @@ pub struct Cell {
     pub memory: Memory,
     /// Where tasks run.
     pub master: Master,
+    /// What happens to it.
+    pub fault: Fault,
 }
 
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[{} partitions, {:?} memory, {}]", self.partitions, self.memory, self.master)
+        let Self { partitions, memory, master, fault } = self;
+        write!(f, "[{partitions} partitions, {memory:?} memory, {master}, fault {fault:?}]")
     }
 }
 
@@ -148,7 +173,7 @@ impl Matrix {
         let memories = [Memory::Ample, Memory::Tiny(self.tiny_bytes)];
         [1, 3, 8].into_iter().flat_map(move |partitions| {
             memories.into_iter().flat_map(move |memory| {
-                Master::ALL.map(move |master| Cell { partitions, memory, master })
+                PLACES.map(move |(master, fault)| Cell { partitions, memory, master, fault })
             })
         })
     }
@@ -160,6 +185,8 @@ impl Matrix {
             .unwrap_or_else(|error| panic!("{cell} fails: {error}"));
         let spilled = metrics.spilled_bytes();
         match cell.memory {
+            // The last figures of an executor that was killed died with it.
+            _ if cell.fault == Fault::ExecutorKilled => {}
             Memory::Tiny(_) if self.spills => {
                 assert!(spilled > 0, "{cell} should have spilled: {metrics}");
             }
@@ -182,15 +209,36 @@ fn run_in<T>(
         .master(cell.master.to_string())
         .memory_limit(cell.memory.bytes())
         .local_dir(dir, None)
+        .executor_args(executors::ARGS)
         .quiet(true)
         .build()?;
-    let answer = pipeline(&context, cell.partitions)?;
+    let answer = match cell.fault {
+        Fault::None => pipeline(&context, cell.partitions)?,
+        Fault::ExecutorKilled => {
+            let kill = kill_one(dir.to_owned());
+            let answer = pipeline(&context, cell.partitions);
+            let killed = kill.join().unwrap_or(false);
+            assert!(killed, "{cell}: no executor was killed");
+            answer?
+        }
+    };
     Ok((answer, context.metrics()))
+}
+
+/// Kills one executor after a random time, in the order of what a small pipeline takes.
+fn kill_one(dir: PathBuf) -> JoinHandle<bool> {
+    const DELAY_MS_MAX: u64 = 40;
+    std::thread::spawn(move || {
+        let Ok(executors) = wait_for_executors(&dir, 2) else { return false };
+        std::thread::sleep(Duration::from_millis(rand::random_range(0..DELAY_MS_MAX)));
+        let chosen = rand::random_range(0..executors.len());
+        signal(executors[chosen], Signal::KILL)
+    })
 }
 
 /// The files, not the directories, below a directory; empty if there is none.
 #[must_use]
-pub fn files_below(dir: &Path) -> Vec<std::path::PathBuf> {
+pub fn files_below(dir: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut dirs = vec![dir.to_owned()];
     while let Some(dir) = dirs.pop() {

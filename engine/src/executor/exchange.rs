@@ -117,14 +117,12 @@ fn in_memory_parts<T: Data>(
         let rows: usize = chunks.iter().map(Vec::len).sum();
         match rows {
             0 => Part::Empty,
-            _ => {
-                Part::Memory(MemoryPart {
-                    rows: rows as u64,
-                    bytes: share,
-                    data: Arc::new(chunks),
-                    encode: encode_chunks::<T, Postcard>,
-                })
-            }
+            _ => Part::Memory(MemoryPart {
+                rows: rows as u64,
+                bytes: share,
+                data: Arc::new(chunks),
+                encode: encode_chunks::<T, Postcard>,
+            }),
         }
     });
     MapOutput::new(parts.collect(), None, reservation)
