@@ -99,10 +99,12 @@ impl BenchError {
     }
 }
 
-/// Ends a program: prints its report to standard output, or its error to standard error.
+/// Runs a program and ends it: prints its report to standard output, or its error to standard error.
+/// A process that is an executor of it runs tasks instead.
 #[must_use]
-pub fn finish(report: Result<String, BenchError>) -> ExitCode {
-    let (printed, code) = match report {
+pub fn finish(program: impl FnOnce() -> Result<String, BenchError>) -> ExitCode {
+    let asked = millstream::become_executor_if_asked().map_err(BenchError::from);
+    let (printed, code) = match asked.and_then(|()| program()) {
         Ok(text) => (io::stdout().write_all(text.as_bytes()), ExitCode::SUCCESS),
         Err(error) => (writeln!(io::stderr(), "error: {error}"), ExitCode::FAILURE),
     };

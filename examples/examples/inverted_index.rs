@@ -36,7 +36,7 @@ type Index = Rdd<(Text, Vec<u64>)>;
 const LINES_SHOWN: usize = 10;
 
 fn main() -> ExitCode {
-    finish(run(&Options::parse()))
+    finish(|| run(&Options::parse()))
 }
 
 fn run(options: &Options) -> Result<(), ExampleError> {

@@ -44,7 +44,7 @@ struct Cluster {
 }
 
 fn main() -> ExitCode {
-    finish(run(&Options::parse()))
+    finish(|| run(&Options::parse()))
 }
 
 fn run(options: &Options) -> Result<(), ExampleError> {

@@ -63,7 +63,7 @@ impl Session {
 }
 
 fn main() -> ExitCode {
-    finish(run(&Options::parse()))
+    finish(|| run(&Options::parse()))
 }
 
 fn run(options: &Options) -> Result<(), ExampleError> {

@@ -46,7 +46,7 @@ type Ranks = Rdd<(u64, f64)>;
 const GRAPH_MIB: u64 = 4;
 
 fn main() -> ExitCode {
-    finish(run(&Options::parse()))
+    finish(|| run(&Options::parse()))
 }
 
 fn run(options: &Options) -> Result<(), ExampleError> {

@@ -26,7 +26,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    finish(run(&Options::parse()))
+    finish(|| run(&Options::parse()))
 }
 
 fn run(options: &Options) -> Result<(), ExampleError> {

@@ -37,11 +37,15 @@ impl ExampleError {
     }
 }
 
-/// Ends a program: an error is told in one line on standard error, with exit code 1. A reader of
-/// standard output that has seen enough, such as `head`, is no error.
+/// Runs a program and ends it: an error is told in one line on standard error, with exit code 1. A
+/// reader of standard output that has seen enough, such as `head`, is no error.
+///
+/// In the executors of a cluster the program does not come to run: what it does before it builds its
+/// context, such as making its input, the driver has done.
 #[must_use]
-pub fn finish(result: Result<(), ExampleError>) -> ExitCode {
-    match result {
+pub fn finish(program: impl FnOnce() -> Result<(), ExampleError>) -> ExitCode {
+    let result = millstream::become_executor_if_asked().map_err(ExampleError::from);
+    match result.and_then(|()| program()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(ExampleError::Print(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
@@ -70,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_leaves_is_no_error() {
-        let ended = |kind: io::ErrorKind| finish(Err(ExampleError::Print(kind.into())));
+        let ended = |kind: io::ErrorKind| finish(|| Err(ExampleError::Print(kind.into())));
         assert_eq!(ended(io::ErrorKind::BrokenPipe), ExitCode::SUCCESS);
         assert_eq!(ended(io::ErrorKind::StorageFull), ExitCode::FAILURE);
     }

@@ -26,7 +26,8 @@ use millstream::{Context, Error};
 /// ```
 #[derive(Args, Clone, PartialEq, Eq, Debug)]
 pub struct CommonOptions {
-    /// Where to run: `local[N]` for N threads, `local[*]` for one a core
+    /// Where to run: `local[N]` for N threads, `local[*]` for one a core, `local-cluster[E,C,M]` for E
+    /// processes of C threads and M memory each, `cluster://HOST:PORT` for executors that come there
     #[arg(long, default_value = "local[*]", value_name = "MASTER")]
     pub master: String,
 

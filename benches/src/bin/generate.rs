@@ -50,7 +50,7 @@ enum Kind {
 }
 
 fn main() -> ExitCode {
-    finish(run(&Arguments::parse()))
+    finish(|| run(&Arguments::parse()))
 }
 
 fn run(arguments: &Arguments) -> Result<String, BenchError> {

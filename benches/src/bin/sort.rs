@@ -40,7 +40,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    finish(run(&Arguments::parse()))
+    finish(|| run(&Arguments::parse()))
 }
 
 fn run(arguments: &Arguments) -> Result<String, BenchError> {

@@ -29,7 +29,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    finish(run(&Arguments::parse()))
+    finish(|| run(&Arguments::parse()))
 }
 
 fn run(arguments: &Arguments) -> Result<String, BenchError> {
