@@ -113,6 +113,10 @@ fn golden() -> Vec<(Event, &'static str)> {
             r#""event":"executor_lost","executor":9,"incarnation":2,"reason":"no heartbeat""#,
         ),
         (
+            Event::ConnectionRefused { peer: "10.0.0.9:40000".into(), why: "secret".into() },
+            r#""event":"connection_refused","peer":"10.0.0.9:40000","why":"secret""#,
+        ),
+        (
             Event::Spill {
                 task: Some(TASK),
                 cause: SpillCause::Measured,
