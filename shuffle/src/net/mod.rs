@@ -7,5 +7,6 @@ pub mod fetch;
 pub mod serve;
 
 mod want;
+mod wire;
 
 pub use want::{Frame, FrameHead, Refusal, Want};

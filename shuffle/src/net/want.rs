@@ -3,6 +3,8 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::block::{BlockDecoder, BlockError};
+
 /// Blocks that a reader asks a server for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Want {
@@ -45,6 +47,29 @@ pub struct Frame {
     pub bytes: Bytes,
     /// True if it is the last of its map task.
     pub last: bool,
+}
+
+impl Frame {
+    /// Replaces `payload` with the block's, checked and decompressed, and returns its number of rows.
+    ///
+    /// # Errors
+    /// If the block is damaged, or is not all of the frame.
+    pub fn decode_into(
+        &self,
+        decoder: &mut BlockDecoder,
+        payload: &mut Vec<u8>,
+    ) -> Result<u32, BlockError> {
+        let header = decoder.decode_into(&self.bytes, 0, payload)?;
+        let found = self.bytes.len() as u64;
+        if header.block_len() as u64 != found {
+            return Err(BlockError::Header { at: 0, field: "length in its frame", found });
+        }
+        if header.rows != self.rows {
+            let found = u64::from(self.rows);
+            return Err(BlockError::Header { at: 0, field: "rows in its frame", found });
+        }
+        Ok(header.rows)
+    }
 }
 
 /// Why a server does not hand out what is wanted.

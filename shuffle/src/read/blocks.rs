@@ -23,6 +23,15 @@ pub struct BlockReader {
     found: Extent,
 }
 
+/// A block read without decoding it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredBlock {
+    /// Rows in it.
+    pub rows: u32,
+    /// True if no block follows.
+    pub last: bool,
+}
+
 impl BlockReader {
     /// A reader of these of the partition's extents, counted without the empty ones.
     pub(super) fn new(segment: Segment, partition: u32, extents: Range<usize>) -> Self {
@@ -46,17 +55,63 @@ impl BlockReader {
     /// the partition is complete only when `None` has been returned. After an error, the same
     /// error comes again.
     pub fn next_into(&mut self, payload: &mut Vec<u8>) -> Result<Option<u32>, SegmentError> {
+        if !self.is_at_block()? {
+            return Ok(None);
+        }
+        let at = self.window.offset();
+        self.load(at)?;
+        let header = self
+            .decoder
+            .decode_into(self.window.loaded(), at, payload)
+            .map_err(|source| block_error(&self.segment, self.partition, source))?;
+        self.pass(&header);
+        Ok(Some(header.rows))
+    }
+
+    /// Appends the next block to `out` as it lies in the file, for a reader elsewhere; `None` after the last.
+    /// The block's header is judged and the extent's account is kept, but the checksum is left to who decodes
+    /// the block.
+    ///
+    /// # Errors
+    /// As [`next_into`](Self::next_into). What was appended is then not to be used.
+    pub fn next_stored_into(
+        &mut self,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<StoredBlock>, SegmentError> {
+        if !self.is_at_block()? {
+            return Ok(None);
+        }
+        let at = self.window.offset();
+        let header = self.load(at)?;
+        let (len, loaded) = (header.block_len(), self.window.loaded());
+        let block = loaded.get(..len).ok_or_else(|| {
+            let (needed, found) = (len as u64, loaded.len() as u64);
+            block_error(&self.segment, self.partition, BlockError::Truncated { at, needed, found })
+        })?;
+        out.extend_from_slice(block);
+        self.pass(&header);
+        if self.window.is_done() {
+            self.check_extent()?;
+        }
+        let last = self.window.is_done() && self.extents.is_empty();
+        Ok(Some(StoredBlock { rows: header.rows, last }))
+    }
+
+    /// Moves to the next block; false if there is none.
+    fn is_at_block(&mut self) -> Result<bool, SegmentError> {
         while self.window.is_done() {
             self.check_extent()?;
             if !self.begin_extent() {
-                return Ok(None);
+                return Ok(false);
             }
         }
-        let at = self.window.offset();
-        let header = self.decode(at, payload)?;
+        Ok(true)
+    }
+
+    /// Moves past a block, and takes it into account.
+    fn pass(&mut self, header: &BlockHeader) {
         self.window.consume(header.block_len());
         self.found.push_block(header.block_len() as u64, header.rows, header.crc);
-        Ok(Some(header.rows))
     }
 
     /// Demands that the extent just read is the one that was written.
@@ -80,7 +135,8 @@ impl BlockReader {
         true
     }
 
-    fn decode(&mut self, at: u64, payload: &mut Vec<u8>) -> Result<BlockHeader, SegmentError> {
+    /// Loads the block at `at` into the window, as much of it as its extent has.
+    fn load(&mut self, at: u64) -> Result<BlockHeader, SegmentError> {
         let file = match &mut self.file {
             Some(file) => file,
             none => none.insert(open_sequential(&self.segment)?),
@@ -89,8 +145,8 @@ impl BlockReader {
         let damaged = |source| block_error(&self.segment, self.partition, source);
         let head = self.window.peek(file, HEADER_BYTES).map_err(read)?;
         let header = BlockHeader::parse(head, at).map_err(damaged)?;
-        let block = self.window.peek(file, header.block_len()).map_err(read)?;
-        self.decoder.decode_into(block, at, payload).map_err(damaged)
+        self.window.peek(file, header.block_len()).map_err(read)?;
+        Ok(header)
     }
 }
 

@@ -7,7 +7,7 @@ mod merge;
 mod segment;
 mod window;
 
-pub use blocks::BlockReader;
+pub use blocks::{BlockReader, StoredBlock};
 pub use error::SegmentError;
 pub use merge::MergeIter;
 pub use segment::Segment;

@@ -55,7 +55,12 @@ impl Window {
         if self.end - self.start < needed {
             self.fill(file, needed)?;
         }
-        Ok(&self.buffer[self.start..self.end])
+        Ok(self.loaded())
+    }
+
+    /// What was last peeked at.
+    pub(super) fn loaded(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
     }
 
     /// Moves past `len` bytes that were peeked at.

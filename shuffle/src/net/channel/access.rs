@@ -1,21 +1,31 @@
-//! What a process must hold to be let in.
+//! What a process must hold to be let in, and what it demands of others.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ring::hmac;
 
-use super::ChannelError;
+use super::tls::Tls;
+use super::{ChannelError, TlsFiles};
 
-/// The application secret. It is never shown.
+/// How long the other side may take for a handshake, unless told otherwise.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The secret of an application. It is sent nowhere and shown nowhere.
 #[derive(Clone)]
 pub struct Secret(hmac::Key);
 
 impl Secret {
-    /// A secret of these bytes: 32 random ones, or a passphrase long enough that it cannot be guessed.
+    /// A secret of these bytes: 32 random ones, or a passphrase. A passphrase must be long enough that
+    /// nobody guesses it: who answers connections in the server's place can try guesses at leisure.
+    #[must_use]
     pub fn new(bytes: impl AsRef<[u8]>) -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, bytes.as_ref()))
+    }
+
+    pub(super) fn key(&self) -> &hmac::Key {
+        &self.0
     }
 }
 
@@ -25,48 +35,34 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What a connection is for.
+/// What a connection is for. The numbers are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Tasks and their status.
-    Control,
+    Control = 1,
     /// Blocks.
-    Data,
+    Data = 2,
 }
-
-/// PEM files for TLS. All processes of an application may share one certificate.
-#[derive(Clone, Debug)]
-pub struct TlsFiles {
-    /// The certificate, with its chain.
-    pub cert: PathBuf,
-    /// Its private key.
-    pub key: PathBuf,
-    /// The authority whose certificates are believed.
-    pub ca: PathBuf,
-    /// The name that certificates must be for, whatever the address.
-    pub name: String,
-}
-
-/// TLS, ready for use.
-#[derive(Clone)]
-pub(super) struct Tls {}
 
 /// What a process must hold to be let in, and what it demands of others.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Access {
     /// The secret of the application.
     pub secret: Secret,
-    /// The application.
+    /// The application, by a number of its own.
     pub application: u64,
-    /// The build of the program: both sides must run the same one.
+    /// The build of the program: both sides must run the same.
     pub build: u64,
-    tls: Option<Arc<Tls>>,
+    /// What the other side may take for a handshake.
+    pub handshake_timeout: Duration,
+    pub(super) tls: Option<Arc<Tls>>,
 }
 
 impl Access {
     /// Access without TLS.
+    #[must_use]
     pub fn new(secret: Secret, application: u64, build: u64) -> Self {
-        Self { secret, application, build, tls: None }
+        Self { secret, application, build, handshake_timeout: HANDSHAKE_TIMEOUT, tls: None }
     }
 
     /// The same access, over TLS.
@@ -74,7 +70,6 @@ impl Access {
     /// # Errors
     /// If a file cannot be read or does not hold what it should.
     pub fn with_tls(self, files: &TlsFiles) -> Result<Self, ChannelError> {
-        let _ = files;
-        todo!()
+        Ok(Self { tls: Some(Arc::new(Tls::load(files)?)), ..self })
     }
 }

@@ -2,16 +2,21 @@
 //! they are judged is in [`super::handshake`]; how long it may take is the caller's.
 
 use std::io;
+use std::time::Duration;
 
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::handshake::{self, Binding, Hello, Kind, Nonce, Objection, PREFIX_BYTES, Prefix, Transcript};
+use super::handshake::{
+    self, Binding, Hello, Kind, Nonce, Objection, PREFIX_BYTES, Prefix, Transcript,
+};
 use super::{Access, Purpose, Reason};
 
 /// How much of what a refused client still sends is read before the connection is closed. Closed with
 /// something unread, it would be reset, and the refusal lost.
 const DRAINED_BYTES_MAX: u64 = 64 << 10;
+/// And for how long.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Why a handshake came to nothing.
 #[derive(Debug)]
@@ -26,9 +31,9 @@ impl From<io::Error> for Failed {
     }
 }
 
-impl<T: Into<Objection>> From<T> for Failed {
-    fn from(objection: T) -> Self {
-        Self::Refused(objection.into())
+impl From<Reason> for Failed {
+    fn from(reason: Reason) -> Self {
+        Self::Refused(Objection::Ours(reason))
     }
 }
 
@@ -121,7 +126,7 @@ where
 {
     let mut prefix = [0; PREFIX_BYTES];
     io.read_exact(&mut prefix).await?;
-    judge(&prefix)?;
+    judge(&prefix).map_err(|objection| Failed::Refused(objection.into()))?;
     let mut message = [0; N];
     message[..PREFIX_BYTES].copy_from_slice(&prefix);
     io.read_exact(&mut message[PREFIX_BYTES..]).await?;
@@ -142,7 +147,9 @@ where
     if send(io, message).await.is_ok() && io.shutdown().await.is_ok() {
         let mut rest = io.take(DRAINED_BYTES_MAX);
         let mut unread = [0; 1024];
-        while matches!(rest.read(&mut unread).await, Ok(1..)) {}
+        let drain = async { while matches!(rest.read(&mut unread).await, Ok(1..)) {} };
+        // Whether the client has hung up by then changes nothing.
+        let _ = tokio::time::timeout(DRAIN_TIMEOUT, drain).await;
     }
     Failed::Refused(Objection::Ours(reason))
 }

@@ -1,33 +1,57 @@
-//! Fetching blocks from other executors.
+//! Fetching blocks from other executors, for threads that may block.
+//!
+//! ```text
+//!  slot thread                    network threads
+//!    Fetcher::fetch ────────────>  connection of its own, from the pool or new
+//!                                   ask for what is not there yet
+//!    FetchStream::next <── queue ── frames, in map order
+//!         takes one ── credit ──>   room for another message
+//!                                   lost? connect again, and go on where it stopped
+//! ```
+//!
+//! A connection carries one stream at a time: one that nobody reads holds up no other. What has been received
+//! and not taken is bounded, but for one message of each stream, so that whoever waits for a stream gets
+//! something. This is the only place where a fetch is tried again.
 
+mod credit;
+mod error;
+mod pool;
+mod progress;
+mod run;
+mod stream;
+
+use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
-mod error;
+use tokio::runtime::{Builder, Runtime};
 
-pub use error::{FetchError, FetchFailure};
+pub use error::{FetchError, FetchFailure, FetchSubject};
+pub use stream::FetchStream;
 
+use self::credit::Ledger;
+use self::pool::Pool;
+use super::Want;
 use super::channel::Access;
-use super::{Frame, Want};
-use crate::block::BlockError;
 
 /// Bounds of a fetcher.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct FetchLimits {
     /// Threads that speak to the network.
     pub threads: usize,
-    /// Bytes received and not yet taken, over all streams. Each stream may have one frame beyond it.
+    /// Bytes received and not yet taken, over all streams. Each stream may have one message beyond it, and
+    /// what the windows of HTTP/2 hold.
     pub in_flight_bytes: u64,
     /// The same, of one peer.
     pub in_flight_bytes_per_peer: u64,
     /// The same, of one stream.
     pub in_flight_bytes_per_stream: u64,
-    /// A stream that gets nothing for so long has failed.
+    /// A stream to which nothing comes for so long, although there is room, has failed.
     pub progress_timeout: Duration,
-    /// How often in a row, without progress, a lost connection is made again.
+    /// How many times in a row, with nothing got in between, a lost connection is made again.
     pub retries_max: u32,
-    /// How long to wait before the first time; it doubles.
+    /// How long to wait before the first of these; twice as long before each next one.
     pub backoff: Duration,
 }
 
@@ -45,53 +69,59 @@ impl Default for FetchLimits {
     }
 }
 
-/// Fetches blocks, on threads of its own. Cheap to clone.
+/// Fetches blocks, on threads of its own, which live as long as it and its streams. Cheap to clone.
 #[derive(Clone)]
-pub struct Fetcher {}
+pub struct Fetcher {
+    inner: Arc<Inner>,
+}
+
+pub(super) struct Inner {
+    pool: Pool,
+    ledger: Arc<Ledger>,
+    limits: FetchLimits,
+    runtime: Option<Runtime>,
+}
 
 impl Fetcher {
-    /// A fetcher.
+    /// A fetcher; it has no connection yet.
     ///
     /// # Errors
     /// If there are no threads to be had.
     pub fn new(access: Access, limits: FetchLimits) -> io::Result<Self> {
-        let _ = (access, limits);
-        todo!()
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(limits.threads)
+            .thread_name("block-fetcher")
+            .enable_all()
+            .build()?;
+        let ledger = Ledger::new(limits.in_flight_bytes, limits.in_flight_bytes_per_peer);
+        let (pool, ledger) = (Pool::new(access), Arc::new(ledger));
+        Ok(Self { inner: Arc::new(Inner { pool, ledger, limits, runtime: Some(runtime) }) })
     }
 
-    /// Begins to fetch from `peer`, `host:port`.
+    /// Begins to fetch from `peer`, which is `host:port`. What goes wrong is for the stream to say.
+    #[must_use]
     pub fn fetch(&self, peer: &str, want: Want) -> FetchStream {
-        let _ = (peer, want);
-        todo!()
+        FetchStream::begin(&self.inner, peer, want)
+    }
+
+    /// Bytes received and not yet taken.
+    #[must_use]
+    pub fn in_flight_bytes(&self) -> u64 {
+        self.inner.ledger.held()
     }
 }
 
-/// Frames as they come, map by map in the order asked. Dropped, it is cancelled.
-pub struct FetchStream {}
-
-impl FetchStream {
-    /// The next frame, waiting for it; `None` after the last. Its checksum has not been looked at.
-    ///
-    /// # Errors
-    /// If what is wanted cannot be had. After an error, the same error comes again.
-    #[allow(clippy::should_implement_trait)]
-    pub fn next(&mut self) -> Result<Option<Frame>, FetchError> {
-        todo!()
+impl fmt::Debug for Fetcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fetcher").field("limits", &self.inner.limits).finish_non_exhaustive()
     }
+}
 
-    /// Replaces `payload` with the next block's, checked and decompressed, and returns its map task and
-    /// number of rows; `None` after the last. Frames without bytes are passed over.
-    ///
-    /// # Errors
-    /// As [`next`](Self::next), and if the block is damaged.
-    pub fn next_into(&mut self, payload: &mut Vec<u8>) -> Result<Option<(u32, u32)>, FetchError> {
-        let _ = payload;
-        todo!()
-    }
-
-    /// The error for a frame of this stream that turned out to be damaged.
-    pub fn damaged(&self, map: u32, error: &BlockError) -> FetchError {
-        let _ = (map, error);
-        todo!()
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Not waited for: it may be a thread of the runtime that drops it.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }

@@ -1,87 +1,139 @@
-//! Handing out blocks to other executors.
+//! Handing out blocks to other executors: an Arrow Flight server on threads of its own.
+//!
+//! ```text
+//!  network threads                             read threads
+//!    do_get ── open, read a message's worth ──>   BlockSource, BlockCursor
+//!      <──────────────── message ────────────
+//!    send it ── meanwhile, read the next ─────>
+//! ```
+//!
+//! Files are read and rows encoded by the read threads: a disk that stands still stops the readers of that
+//! disk. No thread waits for a client: a slow one holds a message and the one read ahead of it.
 
+mod cursor;
+mod flight;
+mod parts;
+
+use std::fmt;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
+use std::time::Duration;
 
-mod parts;
+use arrow_flight::flight_service_server::FlightServiceServer;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
 
-pub use parts::{MapParts, OpenPart, ValueBlocks};
+pub use cursor::{BlockCursor, BlockSource};
+pub use parts::{MapParts, Value, ValueBlocks};
 
-use super::channel::{Access, ChannelError};
-use super::{FrameHead, Refusal, Want};
-
-/// What has the blocks.
-pub trait BlockSource: Send + Sync + 'static {
-    /// Opens what is wanted; reading it is the cursor's. Called where blocking is allowed.
-    ///
-    /// # Errors
-    /// If it cannot be handed out.
-    fn open(&self, want: &Want) -> Result<Box<dyn BlockCursor>, Refusal>;
-}
-
-/// Blocks in the order in which they were asked for. Read where blocking is allowed.
-pub trait BlockCursor: Send {
-    /// Appends the next block, header and stored bytes, to `out`, and says which it is; `None` after the
-    /// last. Every map task has at least one frame, if without bytes, and its last one says so.
-    ///
-    /// # Errors
-    /// If it cannot be read, or is known to be damaged.
-    fn next_into(&mut self, out: &mut Vec<u8>) -> Result<Option<FrameHead>, Refusal>;
-}
+use self::flight::BlockFlight;
+use super::channel::{
+    Access, ChannelError, Listener, ListenerStats, Purpose, grpc_server, listen, serve_grpc,
+};
+use super::wire;
 
 /// Bounds of a server.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct ServeLimits {
     /// Threads that speak to the network.
     pub network_threads: usize,
-    /// Threads that read and encode.
-    pub read_threads: usize,
-    /// Readers at a time; one more is told `Busy`.
-    pub readers_max: usize,
+    /// The most threads that read and encode at a time.
+    pub read_threads_max: usize,
+    /// Streams being read at a time; for one more the answer is `Busy`.
+    pub streams_max: usize,
 }
 
 impl Default for ServeLimits {
     fn default() -> Self {
-        Self { network_threads: 2, read_threads: 16, readers_max: 1024 }
+        Self { network_threads: 2, read_threads_max: 32, streams_max: 1024 }
     }
 }
 
 /// A server did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Not listening.
+    /// The address is not to be had.
     #[error(transparent)]
     Channel(#[from] ChannelError),
-    /// No threads.
-    #[error("the threads of the block server cannot be started: {0}")]
+    /// There are no threads to be had.
+    #[error("the block server cannot start its threads: {0}")]
     Threads(#[from] io::Error),
 }
 
-/// Serves blocks, on threads of its own, until it is dropped.
+/// Serves blocks until it is dropped, which ends what is being sent.
 pub struct BlockServer {
     local: SocketAddr,
+    stats: Arc<ListenerStats>,
+    runtime: Option<Runtime>,
+    stop: Option<oneshot::Sender<()>>,
 }
 
 impl BlockServer {
-    /// Starts on `addr`; port 0 takes a free one. `on_refused` hears of clients that were not let in.
+    /// Starts on `addr`; port 0 takes a free one. `on_refused` hears of clients that are not let in.
     ///
     /// # Errors
     /// If the address is not to be had, or no threads are.
     pub fn start(
-        addr: impl ToSocketAddrs,
+        addr: impl ToSocketAddrs + fmt::Display,
         access: &Access,
         source: Arc<dyn BlockSource>,
         limits: &ServeLimits,
         on_refused: impl Fn(SocketAddr, &ChannelError) + Send + Sync + 'static,
     ) -> Result<Self, ServeError> {
-        let _ = (addr.to_socket_addrs(), access, source, limits, on_refused);
-        todo!()
+        let listener = listen(addr, access, Purpose::Data)?.on_refused(on_refused);
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(limits.network_threads)
+            .max_blocking_threads(limits.read_threads_max)
+            .thread_name("block-server")
+            .enable_all()
+            .build()?;
+        let (local, stats) = (listener.local_addr(), listener.stats());
+        let (stop, stopped) = oneshot::channel();
+        runtime.spawn(serve(BlockFlight::new(source, limits.streams_max), listener, stopped));
+        Ok(Self { local, stats, runtime: Some(runtime), stop: Some(stop) })
     }
 
     /// The address, with the port that was taken.
+    #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.local
+    }
+
+    /// How many connections were let in and refused.
+    #[must_use]
+    pub fn stats(&self) -> &ListenerStats {
+        &self.stats
+    }
+
+    /// Takes nobody in any more and lets what is being sent come to its end, for `grace` at most.
+    pub fn drain(mut self, grace: Duration) {
+        drop(self.stop.take());
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(grace);
+        }
+    }
+}
+
+async fn serve(flight: BlockFlight, listener: Listener, stopped: oneshot::Receiver<()>) {
+    let service = FlightServiceServer::new(flight)
+        .max_decoding_message_size(wire::TICKET_BYTES_MAX + 1024)
+        .max_encoding_message_size(wire::MESSAGE_BYTES_MAX);
+    let stopped = async { drop(stopped.await) };
+    // Fails when a connection cannot be served at all, which is then all the same to the others.
+    let _ = serve_grpc(grpc_server().add_service(service), listener, stopped).await;
+}
+
+impl fmt::Debug for BlockServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlockServer").field("local", &self.local).finish_non_exhaustive()
+    }
+}
+
+impl Drop for BlockServer {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }
