@@ -54,7 +54,7 @@ pub(super) struct State {
     /// When the clock wakes next; `None` while it sleeps without a limit.
     clock_wakes: Option<Millis>,
     clock: Option<JoinHandle<()>>,
-    stopped: bool,
+    pub(super) stopped: bool,
 }
 
 impl State {

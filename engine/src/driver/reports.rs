@@ -31,11 +31,13 @@ impl Driver {
         self.handle(self.state.lock(), event, None);
     }
 
-    /// An executor is gone.
+    /// An executor is gone. When the application is over they all go, and none is missed.
     pub(super) fn lost(&self, life: Life, reason: LossReason) {
         let Life { executor, incarnation } = life;
-        let event = Event::ExecutorLost { executor, incarnation, reason };
-        self.handle(self.state.lock(), event, None);
+        let state = self.state.lock();
+        if !state.stopped {
+            self.handle(state, Event::ExecutorLost { executor, incarnation, reason }, None);
+        }
     }
 
     /// An executor has given a sign of life.

@@ -302,7 +302,7 @@ impl Scheduler {
         }
         self.pools[run.pool].cpus -= u64::from(stage.request.cpus);
         let executor = &mut self.executors[run.executor];
-        executor.free.give(&stage.request);
+        executor.give(&stage.request);
         executor.runs.swap_remove(run.place as usize);
         if let Some(&moved) = executor.runs.get(run.place as usize) {
             self.runs[moved as usize].place = run.place;

@@ -24,6 +24,10 @@ pub struct SchedulerConfig {
     pub locality_wait_ms: u64,
     /// How long a gang waits for enough free slots before later work is held back for it.
     pub gang_wait_ms: u64,
+    /// How many tasks a slot may be sent before it is free for them, of stages whose tasks take less
+    /// than the way to the executor and back. They start one after the other, as slots become free:
+    /// nothing is over-committed. 0 where tasks have no way to go.
+    pub ahead_max: u32,
     /// When to run a second copy of a slow task.
     pub speculation: SpeculationConfig,
     /// A deliberate fault, by which the simulation proves that it would find it.
@@ -72,6 +76,7 @@ impl Default for SchedulerConfig {
             heartbeat_timeout_ms: None,
             locality_wait_ms: 300,
             gang_wait_ms: 5_000,
+            ahead_max: 0,
             speculation: SpeculationConfig::default(),
             #[cfg(any(test, feature = "planted-bugs"))]
             planted: None,

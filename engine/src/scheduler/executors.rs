@@ -34,6 +34,7 @@ impl Scheduler {
             host,
             capacity,
             free: capacity,
+            ahead: 0,
             draining: false,
             heard_at: self.now,
             runs: Vec::new(),

@@ -3,6 +3,8 @@
 //! Slots are offered where something changed: on the executor whose task ended, or everywhere when a
 //! stage became ready or an executor joined, one task an executor in turn, so that work spreads.
 
+use millstream_planner::stages::ResourceRequest;
+
 use super::Scheduler;
 use super::messages::Command;
 use super::planted::PlantedBug;
@@ -127,6 +129,12 @@ impl Scheduler {
         }
         let offered = &self.executors[executor];
         if !offered.free.holds(&stage.request) {
+            if self.may_run_ahead(key, executor)
+                && let Some((row, false)) = self.pick(key, executor)
+            {
+                return Wish::Take(Choice::Task { stage: key, row, speculative: false });
+            }
+            let (stage, offered) = (&self.stages[key], &self.executors[executor]);
             let reserve = starves && offered.capacity.holds(&stage.request);
             return if reserve { Wish::Reserve } else { Wish::Pass };
         }
@@ -134,6 +142,21 @@ impl Scheduler {
             Some((row, speculative)) => Wish::Take(Choice::Task { stage: key, row, speculative }),
             None => Wish::Pass,
         }
+    }
+
+    /// Whether a stage's tasks are so short that a slot would wait for the next one longer than it runs,
+    /// and there are enough of them that none is missed elsewhere.
+    fn may_run_ahead(&self, key: StageKey, executor: ExecutorKey) -> bool {
+        /// Of which the median must lie below this, in milliseconds.
+        const SHORT_MS: u64 = 2;
+        const SAMPLES_MIN: u32 = 16;
+        let (stage, executor) = (&self.stages[key], &self.executors[executor]);
+        let ahead_max = self.config.ahead_max * executor.capacity.cpus;
+        executor.ahead < ahead_max
+            && stage.request == ResourceRequest::default()
+            && stage.pending() > ahead_max * self.schedulable
+            && stage.run_times.samples() >= SAMPLES_MIN
+            && stage.run_times.median_ms().is_some_and(|median| median < SHORT_MS)
     }
 
     fn pick(&mut self, key: StageKey, executor: ExecutorKey) -> Option<(u32, bool)> {
@@ -195,7 +218,7 @@ impl Scheduler {
         stage.running += 1;
         stage.waiting_since = self.now;
         let at = &mut self.executors[executor];
-        at.free.take(&stage.request);
+        at.take(&stage.request);
         if overcommit {
             at.free.memory_bytes = at.capacity.memory_bytes;
         }

@@ -29,8 +29,13 @@ impl RunTimes {
         self.samples += 1;
     }
 
+    /// How many run times it is made of.
+    pub(super) fn samples(&self) -> u32 {
+        self.samples
+    }
+
     /// The least value of the bucket that holds the lower median.
-    fn median_ms(&self) -> Option<u64> {
+    pub(super) fn median_ms(&self) -> Option<u64> {
         let mut left = self.samples.checked_sub(1)? / 2;
         for (index, &count) in self.buckets.iter().enumerate() {
             if left < count {

@@ -35,6 +35,9 @@ pub(crate) use settings::{ClusterSettings, Spawn};
 /// decoding of large results.
 const NETWORK_THREADS: usize = 2;
 
+/// How many short tasks a slot is sent before it is free for them.
+const AHEAD_MAX: u32 = 16;
+
 /// Starts the driver of an application whose tasks run in other processes: it listens for them, and
 /// starts those that are its own.
 pub(crate) fn start_cluster(
@@ -43,6 +46,7 @@ pub(crate) fn start_cluster(
     publisher: Publisher,
 ) -> Result<Arc<Driver>, Error> {
     config.heartbeat_timeout_ms = Some(settings.timeout_ms);
+    config.ahead_max = AHEAD_MAX;
     let system = |what| move |source| Error::System { what, source };
     let tokio = Builder::new_multi_thread()
         .worker_threads(NETWORK_THREADS)
@@ -57,7 +61,7 @@ pub(crate) fn start_cluster(
     let processes = settings
         .spawn
         .as_ref()
-        .map(|spawn| Processes::start(spawn, &settings, &addr, &link, &sessions))
+        .map(|spawn| Processes::start(spawn, &settings, &addr, &link))
         .transpose()?;
     let workers = Box::new(ClusterWorkers::new(Arc::clone(&settings), sessions, processes, tokio));
     let driver = Driver::start(config, workers, publisher, &link, true)

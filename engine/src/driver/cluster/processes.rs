@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use millstream_shuffle::store::{DirSpec, LocalDirs};
+
 use super::super::actor::DriverLink;
 use super::super::reports::Life;
-use super::sessions::Sessions;
 use super::settings::{ClusterSettings, Spawn};
 use crate::error::Error;
 use crate::executor::Role;
@@ -22,13 +23,15 @@ const RESTARTS_MAX: u64 = 100;
 /// The least time from one start of an executor to the next.
 const RESTART_PAUSE: Duration = Duration::from_millis(200);
 
-/// How often a process is looked at.
-const WATCH: Duration = Duration::from_millis(5);
+/// How often a process is looked at. That it has died is mostly known before, by its connection.
+const WATCH: Duration = Duration::from_millis(10);
 
 /// See the module's documentation.
 pub(super) struct Processes {
     stopping: Arc<AtomicBool>,
     watchers: Vec<JoinHandle<()>>,
+    dirs: Vec<DirSpec>,
+    app_name: String,
 }
 
 /// What one watcher knows.
@@ -48,10 +51,14 @@ impl Processes {
         settings: &ClusterSettings,
         driver_addr: &str,
         link: &DriverLink,
-        _: &Sessions,
     ) -> Result<Self, Error> {
         let stopping = Arc::new(AtomicBool::new(false));
-        let mut processes = Self { stopping: Arc::clone(&stopping), watchers: Vec::new() };
+        let mut processes = Self {
+            stopping: Arc::clone(&stopping),
+            watchers: Vec::new(),
+            dirs: spawn.dirs.clone(),
+            app_name: settings.app_name.clone(),
+        };
         for number in 1..=u64::from(spawn.executors) {
             let role = Role {
                 driver: driver_addr.to_owned(),
@@ -83,14 +90,15 @@ impl Processes {
         Ok(processes)
     }
 
-    /// Waits for the executors to end, and ends them if they do not.
-    pub(super) fn stop(mut self, patience: Duration) {
+    /// Waits for the executors to end, and ends those that do not. What one that was killed has left
+    /// behind goes with it.
+    pub(super) fn stop(mut self) {
         self.stopping.store(true, Ordering::Relaxed);
-        let deadline = Instant::now() + patience;
         for watcher in self.watchers.drain(..) {
-            let _ = deadline;
             let _ = watcher.join();
         }
+        // Opening directories removes the files of owners that are no more.
+        drop(LocalDirs::open(&self.dirs, &self.app_name));
     }
 }
 
@@ -139,8 +147,9 @@ impl Watcher {
 
     /// Waits for the end of a process; when the application is over, not for long.
     fn wait(&self, child: &mut Child) {
-        /// How long a process may take to end when it is told to.
-        const PATIENCE: Duration = Duration::from_secs(5);
+        /// How long a process may take to end when it is told to. One that hangs, or was stopped, has
+        /// nothing to say any more.
+        const PATIENCE: Duration = Duration::from_secs(2);
         let mut deadline = None;
         loop {
             match child.try_wait() {

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use millstream_planner::ids::{JobId, NodeId, ShuffleId};
 use tokio::runtime::Runtime as Tokio;
@@ -135,10 +134,8 @@ impl Workers for ClusterWorkers {
         self.say_to_all(&ToExecutor::Shutdown);
         let (processes, tokio) = (self.processes.take(), self.tokio.take());
         Box::new(move || {
-            /// How long executors have to end by themselves before they are ended.
-            const PATIENCE: Duration = Duration::from_secs(5);
             if let Some(processes) = processes {
-                processes.stop(PATIENCE);
+                processes.stop();
             }
             if let Some(tokio) = tokio {
                 // Nobody waits for a conversation: the driver may be stopped by one of its threads.

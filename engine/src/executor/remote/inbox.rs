@@ -13,7 +13,7 @@ use super::inputs::{Inputs, Located};
 use super::outbox::Outbox;
 use crate::executor::{Launch, Outcome, Program, Report, Runtime, SentProgram, Slots};
 use crate::protocol::{Launched, OutputAt, ProgramKey, ToDriver, ToExecutor};
-use crate::scheduler::TaskId;
+use crate::scheduler::{TaskFailure, TaskId};
 
 /// What follows from a message, beyond what has been done.
 pub(super) enum Then {
@@ -143,8 +143,12 @@ impl Inbox {
     }
 
     fn launch(&mut self, launched: Launched) {
-        // The driver sends a program before the first task that runs it, and forgets it after the last.
-        let Some(program) = self.programs.get(&launched.program) else { return };
+        let Some(program) = self.programs.get(&launched.program) else {
+            // The driver sends a program before the first task that runs it, and forgets it after the
+            // last.
+            let message = format!("{} was sent without its program", launched.task);
+            return self.outbox.fail(launched.task, TaskFailure::Internal { message });
+        };
         let cancelled = Arc::new(AtomicBool::new(false));
         self.running.0.lock().insert(launched.task, Arc::clone(&cancelled));
         let program = Program::Sent(Arc::clone(program));

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::events::{Listener, Record};
-use crate::executor::{Outcome, Output, Program, Report, Runtime};
+use crate::executor::{Outcome, Output, Program, Report, Runtime, TaskMetrics};
 use crate::protocol::{Ended, EndedAs, PART_BYTES, ToDriver, Totals};
 use crate::scheduler::{TaskFailure, TaskId};
 
@@ -62,6 +62,13 @@ impl Outbox {
             Ok(updates) => (outcome, updates),
             Err(error) => (EndedAs::Failed(internal(error)), Vec::new()),
         };
+        self.say(ToDriver::Ended(Box::new(Ended { task, outcome, updates, metrics, totals })));
+    }
+
+    /// Reports that a task could not be run.
+    pub(super) fn fail(&self, task: TaskId, failure: TaskFailure) {
+        let (outcome, updates) = (EndedAs::Failed(failure), Vec::new());
+        let (metrics, totals) = (TaskMetrics::default(), Totals::default());
         self.say(ToDriver::Ended(Box::new(Ended { task, outcome, updates, metrics, totals })));
     }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use millstream_planner::stages::ResourceRequest;
+
 use super::RunKey;
 use crate::scheduler::types::{Capacity, ExecutorId, Incarnation, Millis};
 
@@ -16,8 +18,27 @@ pub(in crate::scheduler) struct ExecutorState {
     pub(in crate::scheduler) capacity: Capacity,
     /// What running tasks have not requested. Never more than `capacity`.
     pub(in crate::scheduler) free: Capacity,
+    /// Tasks sent before there is a slot for them; see `SchedulerConfig::ahead_max`.
+    pub(in crate::scheduler) ahead: u32,
     pub(in crate::scheduler) draining: bool,
     pub(in crate::scheduler) heard_at: Millis,
     /// In no particular order; each run knows its place.
     pub(in crate::scheduler) runs: Vec<RunKey>,
+}
+
+impl ExecutorState {
+    /// Takes what a task requests; a task for which there is no slot yet runs ahead.
+    pub(in crate::scheduler) fn take(&mut self, request: &ResourceRequest) {
+        match self.free.holds(request) {
+            true => self.free.take(request),
+            false => self.ahead += request.cpus,
+        }
+    }
+
+    /// Gives back what a task had requested: to a task that has run ahead first.
+    pub(in crate::scheduler) fn give(&mut self, request: &ResourceRequest) {
+        let handed_on = request.cpus.min(self.ahead);
+        self.ahead -= handed_on;
+        self.free.give(&ResourceRequest { cpus: request.cpus - handed_on, ..*request });
+    }
 }
