@@ -43,6 +43,7 @@ pub use context::{Context, ContextBuilder};
 pub use error::Error;
 pub use metrics::Metrics;
 pub use millstream_shuffle::block::Codec;
+pub use millstream_shuffle::net::channel::TlsFiles;
 pub use rdd::{Data, Key, PartitionRows, Partitioner, PersistLevel, Portable, Rdd};
 pub use shared::{Accumulate, Accumulator, Broadcast};
 pub use text::Text;
@@ -61,6 +62,7 @@ pub use text::Text;
 /// | `MILLSTREAM_SLOTS` | tasks at a time; one a processor by default |
 /// | `MILLSTREAM_MEMORY` | memory limit, such as `8g`; 60 % of what there is by default |
 /// | `MILLSTREAM_LOCAL_DIRS` | directories for shuffle files, with `:` between |
+/// | `MILLSTREAM_TLS_CERT`, `_KEY`, `_CA`, `_NAME` | for TLS: see [`TlsFiles`]; all four or none |
 ///
 /// # Errors
 /// If the environment says that this process is an executor, but not in a way that makes sense.

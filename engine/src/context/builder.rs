@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use millstream_shuffle::block::Codec;
 use millstream_shuffle::budget::{MemoryBudget, detect_limit};
-use millstream_shuffle::net::channel::{Access, Secret};
+use millstream_shuffle::net::channel::{Access, Secret, TlsFiles};
 use millstream_shuffle::store::{DirSpec, LocalDirs};
 
 use super::inner::ContextInner;
@@ -36,6 +36,7 @@ pub struct ContextBuilder {
     task_attempts_max: u32,
     speculation: bool,
     secret: Option<String>,
+    tls: Option<TlsFiles>,
     executor_args: Option<Vec<String>>,
     executor_timeout: Duration,
 }
@@ -55,6 +56,7 @@ impl ContextBuilder {
             task_attempts_max: SchedulerConfig::default().task_attempts_max,
             speculation: true,
             secret: None,
+            tls: None,
             executor_args: None,
             executor_timeout: Duration::from_secs(12),
         }
@@ -154,6 +156,15 @@ impl ContextBuilder {
     #[must_use]
     pub fn secret(mut self, secret: impl Into<String>) -> Self {
         self.secret = Some(secret.into());
+        self
+    }
+
+    /// Hides what driver and executors say to each other from those who can read the network. Each
+    /// process has these files, at these paths; executors that are started by hand are told by
+    /// `MILLSTREAM_TLS_CERT`, `_KEY`, `_CA` and `_NAME`.
+    #[must_use]
+    pub fn tls(mut self, files: TlsFiles) -> Self {
+        self.tls = Some(files);
         self
     }
 
@@ -258,6 +269,7 @@ impl ContextBuilder {
             codec: self.codec,
             args: self.executor_args.clone(),
             secret: secret.clone(),
+            tls: self.tls.clone(),
         };
         let mut settings = self.cluster_settings("127.0.0.1:0", &secret, application)?;
         settings.spawn = Some(spawn);
@@ -283,11 +295,15 @@ impl ContextBuilder {
     ) -> Result<ClusterSettings, Error> {
         let build = build_id()
             .map_err(|source| Error::System { what: "reading this program's executable", source })?;
+        let mut access = Access::new(Secret::new(secret), application, build);
+        if let Some(files) = &self.tls {
+            access = access.with_tls(files)?;
+        }
         let timeout_ms = u64::try_from(self.executor_timeout.as_millis()).unwrap_or(u64::MAX);
         Ok(ClusterSettings {
             app_name: self.app_name.clone(),
             listen: listen.to_owned(),
-            access: Access::new(Secret::new(secret), application, build),
+            access,
             heartbeat_ms: (timeout_ms / 12).max(1),
             lease_ms: timeout_ms / 3 * 2,
             timeout_ms,

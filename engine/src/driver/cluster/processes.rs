@@ -69,6 +69,7 @@ impl Processes {
                 dirs: spawn.dirs.iter().map(|dir| (dir.path.clone(), dir.quota_bytes)).collect(),
                 codec: spawn.codec,
                 application: settings.access.application,
+                tls: spawn.tls.clone(),
                 with_driver: true,
             };
             let watcher = Watcher {

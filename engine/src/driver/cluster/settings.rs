@@ -1,7 +1,7 @@
 //! How a driver and its executors find and trust each other.
 
 use millstream_shuffle::block::Codec;
-use millstream_shuffle::net::channel::Access;
+use millstream_shuffle::net::channel::{Access, TlsFiles};
 use millstream_shuffle::store::DirSpec;
 
 /// What the driver of a cluster is told.
@@ -32,4 +32,5 @@ pub(crate) struct Spawn {
     pub(crate) args: Option<Vec<String>>,
     /// The secret itself, which goes to them through their standard input.
     pub(crate) secret: String,
+    pub(crate) tls: Option<TlsFiles>,
 }

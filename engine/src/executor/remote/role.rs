@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use millstream_shuffle::block::Codec;
 use millstream_shuffle::budget::detect_limit;
-use millstream_shuffle::net::channel::{Access, Secret};
+use millstream_shuffle::net::channel::{Access, Secret, TlsFiles};
 use millstream_shuffle::store::DirSpec;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,7 @@ pub(crate) struct Role {
     pub(crate) dirs: Vec<(PathBuf, Option<u64>)>,
     pub(crate) codec: Codec,
     pub(crate) application: u64,
+    pub(crate) tls: Option<TlsFiles>,
     /// It lives as long as its driver: it comes to its end, and not back, when the connection does.
     pub(crate) with_driver: bool,
 }
@@ -79,6 +80,7 @@ impl Role {
             dirs,
             codec: Codec::default(),
             application: 0,
+            tls: tls_of_environment(),
             with_driver: false,
         }))
     }
@@ -108,8 +110,23 @@ impl Role {
         };
         check_secret(&secret)?;
         let build = build_id().map_err(system("reading this program's executable"))?;
-        Ok(Access::new(Secret::new(secret), self.application, build))
+        let access = Access::new(Secret::new(secret), self.application, build);
+        Ok(match &self.tls {
+            Some(files) => access.with_tls(files)?,
+            None => access,
+        })
     }
+}
+
+/// The files of TLS; none if the variables do not name all of them.
+fn tls_of_environment() -> Option<TlsFiles> {
+    let path = |name| variable(name).map(PathBuf::from);
+    Some(TlsFiles {
+        cert: path("MILLSTREAM_TLS_CERT")?,
+        key: path("MILLSTREAM_TLS_KEY")?,
+        ca: path("MILLSTREAM_TLS_CA")?,
+        name: variable("MILLSTREAM_TLS_NAME")?,
+    })
 }
 
 fn variable(name: &str) -> Option<String> {

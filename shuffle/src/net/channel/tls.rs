@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::net::TcpStream;
+use serde::{Deserialize, Serialize};
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -26,7 +27,7 @@ const VERSIONS: &[&rustls::SupportedProtocolVersion] = &[&rustls::version::TLS13
 const EXPORT_LABEL: &[u8] = b"EXPORTER-millstream-channel";
 
 /// PEM files for TLS. All processes of an application may share one certificate.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TlsFiles {
     /// The certificate shown to clients, with its chain.
     pub cert: PathBuf,
