@@ -55,11 +55,8 @@ fn run(arguments: &Arguments) -> Result<String, BenchError> {
     let first_result_ms = (0..arguments.starts).map(|_| time_start()).collect::<Result<_, _>>()?;
     let first_result_ms = median(first_result_ms);
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
-    let context = Context::builder()
-        .app_name("noop-tasks")
-        .master(&arguments.master)
-        .quiet(true)
-        .build()?;
+    let context =
+        Context::builder().app_name("noop-tasks").master(&arguments.master).quiet(true).build()?;
     let tasks = arguments.tasks;
     let memory = |bytes: std::io::Result<u64>| bytes.map_err(BenchError::read(Path::new("/proc")));
     // Executors in other processes take their time to come.

@@ -11,8 +11,8 @@ use millstream_shuffle::store::{DirSpec, LocalDirs};
 
 use super::inner::ContextInner;
 use super::master::Master;
-use super::{Context, Scope};
 use super::secret::{check_secret, random_secret, secret_of_environment};
+use super::{Context, Scope};
 use crate::closure::build_id;
 use crate::driver::{
     ClusterSettings, Driver, LOCAL, Publisher, PublisherConfig, Spawn, start_cluster, start_local,
@@ -293,8 +293,10 @@ impl ContextBuilder {
         secret: &str,
         application: u64,
     ) -> Result<ClusterSettings, Error> {
-        let build = build_id()
-            .map_err(|source| Error::System { what: "reading this program's executable", source })?;
+        let build = build_id().map_err(|source| Error::System {
+            what: "reading this program's executable",
+            source,
+        })?;
         let mut access = Access::new(Secret::new(secret), application, build);
         if let Some(files) = &self.tls {
             access = access.with_tls(files)?;

@@ -40,8 +40,7 @@ pub(super) fn copy_lineage(target: &Arc<Node>, driver: &Driver) -> Graph {
             partitioning: node.layout.partitioning.clone(),
             determinism: node.determinism,
             persisted: level.map(|level| level.to_string()),
-            fully_persisted: level.is_some()
-                && driver.is_persisted(node.id, node.partitions),
+            fully_persisted: level.is_some() && driver.is_persisted(node.id, node.partitions),
         };
         graph.lineage.nodes.insert(node.id, plan);
         for input in &node.inputs {

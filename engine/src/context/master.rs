@@ -34,7 +34,9 @@ impl FromStr for Master {
         }
         if let Some(listen) = text.strip_prefix("cluster://") {
             return match listen.rsplit_once(':').map(|(host, port)| (host, port.parse::<u16>())) {
-                Some((host, Ok(_))) if !host.is_empty() => Ok(Self::Cluster { listen: listen.to_owned() }),
+                Some((host, Ok(_))) if !host.is_empty() => {
+                    Ok(Self::Cluster { listen: listen.to_owned() })
+                }
                 _ => Err(wrong(&format!("HOST:PORT is missing; {FORMS}"))),
             };
         }
@@ -97,14 +99,24 @@ mod tests {
         assert_eq!("local-cluster[2,1,1g]".parse::<Master>().unwrap(), two);
         assert_eq!("local-cluster[2, 1, 1024m]".parse::<Master>().unwrap(), two);
         let listen = "127.0.0.1:7077".to_owned();
-        assert_eq!("cluster://127.0.0.1:7077".parse::<Master>().unwrap(), Master::Cluster { listen });
+        assert_eq!(
+            "cluster://127.0.0.1:7077".parse::<Master>().unwrap(),
+            Master::Cluster { listen }
+        );
     }
 
     #[test]
     fn a_wrong_master_is_told_the_forms() {
         let wrongs = [
-            "local[0]", "local[x]", "yarn", "local-cluster[2,1]", "local-cluster[0,1,1g]",
-            "local-cluster[2,1,1g,4]", "cluster://", "cluster://host", "cluster://:1",
+            "local[0]",
+            "local[x]",
+            "yarn",
+            "local-cluster[2,1]",
+            "local-cluster[0,1,1g]",
+            "local-cluster[2,1,1g,4]",
+            "cluster://",
+            "cluster://host",
+            "cluster://:1",
         ];
         for wrong in wrongs {
             let error = wrong.parse::<Master>().unwrap_err().to_string();

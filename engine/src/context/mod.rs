@@ -10,9 +10,9 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use builder::ContextBuilder;
+pub(crate) use inner::{ContextInner, Ending};
 pub(crate) use master::parse_size;
 pub(crate) use secret::{check_secret, secret_of_environment};
-pub(crate) use inner::{ContextInner, Ending};
 
 use crate::error::Error;
 use crate::rdd::Data;

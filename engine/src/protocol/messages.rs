@@ -82,7 +82,10 @@ pub(crate) struct Ended {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) enum EndedAs {
     /// With a map output, which the executor keeps.
-    Map { rows: u64, bytes: u64 },
+    Map {
+        rows: u64,
+        bytes: u64,
+    },
     /// With a result, of which this is the last part.
     Result(#[serde(with = "serde_bytes")] Vec<u8>),
     Failed(TaskFailure),

@@ -12,8 +12,8 @@ mod program;
 mod rpc;
 
 pub(crate) use messages::{
-    Ended, EndedAs, InputAt, Launched, OutputAt, PersistedAt, Register, ToDriver, ToExecutor, Totals,
-    Welcome,
+    Ended, EndedAs, InputAt, Launched, OutputAt, PersistedAt, Register, ToDriver, ToExecutor,
+    Totals, Welcome,
 };
 pub(crate) use program::{ProgramKey, decode_program, encode_program};
 pub(crate) use rpc::{ControlService, converse};

@@ -42,7 +42,10 @@ struct SentNode {
 enum SentInput {
     /// The place of the node in [`SentProgram::nodes`].
     Narrow(u32),
-    Shuffle { shuffle: ShuffleId, maps: u32 },
+    Shuffle {
+        shuffle: ShuffleId,
+        maps: u32,
+    },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -134,9 +137,10 @@ fn push_parents(
 
 fn send_node(node: &Node, places: &HashMap<NodeId, u32>) -> Result<SentNode, CodeError> {
     let send = |input: &Input| match input {
-        Input::Narrow(parent) => {
-            places.get(&parent.id).map(|place| SentInput::Narrow(*place)).ok_or_else(|| malformed("a gap"))
-        }
+        Input::Narrow(parent) => places
+            .get(&parent.id)
+            .map(|place| SentInput::Narrow(*place))
+            .ok_or_else(|| malformed("a gap")),
         Input::Shuffle(shuffle) => {
             Ok(SentInput::Shuffle { shuffle: shuffle.id, maps: shuffle.parent.partitions })
         }

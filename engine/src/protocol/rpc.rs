@@ -61,8 +61,7 @@ impl tower::Service<http::Request<Body>> for ControlService {
                 return Ok(Status::unimplemented("drivers know one call").into_http());
             }
             let codec = ControlCodec::<ToExecutor, ToDriver>::default();
-            let mut server =
-                Server::new(codec).max_decoding_message_size(MESSAGE_BYTES_MAX);
+            let mut server = Server::new(codec).max_decoding_message_size(MESSAGE_BYTES_MAX);
             Ok(server.streaming(service, request).await)
         })
     }

@@ -48,7 +48,10 @@ pub(crate) enum Input {
     Shuffle(Arc<Shuffle>),
     /// A shuffle as a node knows it that was sent to an executor: what lies behind it stayed with the
     /// driver.
-    Sent { shuffle: ShuffleId, maps: u32 },
+    Sent {
+        shuffle: ShuffleId,
+        maps: u32,
+    },
 }
 
 /// An exchange: the node it carries the rows of, and the code of its map side. Dropped with its last

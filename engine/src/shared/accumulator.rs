@@ -89,7 +89,8 @@ impl<A: Accumulate> Accumulator<A> {
     pub fn add(&self, value: A) {
         let outside = CURRENT.with_borrow_mut(|current| match current {
             Some(updates) => {
-                match updates.0.get_mut(&self.id).and_then(|known| known.value.downcast_mut::<A>()) {
+                match updates.0.get_mut(&self.id).and_then(|known| known.value.downcast_mut::<A>())
+                {
                     Some(known) => known.merge(value),
                     None => drop(updates.0.insert(self.id, Update::new(value))),
                 }
@@ -155,9 +156,8 @@ impl AccumulatorUpdates {
     /// # Errors
     /// If a value does not serialise.
     pub(crate) fn encode(&self) -> Result<Vec<(u64, Vec<u8>)>, CodeError> {
-        let encode = |(id, update): (&u64, &Update)| {
-            Ok((*id, (update.encode)(update.value.as_ref())?))
-        };
+        let encode =
+            |(id, update): (&u64, &Update)| Ok((*id, (update.encode)(update.value.as_ref())?));
         self.0.iter().map(encode).collect()
     }
 }

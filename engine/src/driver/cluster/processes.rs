@@ -81,7 +81,8 @@ impl Processes {
                 stopping: Arc::clone(&stopping),
             };
             let first = watcher.spawn(Incarnation(1));
-            let first = first.map_err(|source| Error::System { what: "starting an executor", source })?;
+            let first =
+                first.map_err(|source| Error::System { what: "starting an executor", source })?;
             let thread = std::thread::Builder::new()
                 .name(format!("executor-{number}"))
                 .spawn(move || watcher.watch(first))

@@ -62,7 +62,10 @@ impl Table {
         if let Some(last) = self.lives.get(&executor)
             && *last >= incarnation
         {
-            return Err(format!("{executor} has had life {} already; the last was {}", incarnation.0, last.0));
+            return Err(format!(
+                "{executor} has had life {} already; the last was {}",
+                incarnation.0, last.0
+            ));
         }
         self.lives.insert(executor, incarnation);
         self.memory_bytes.insert(executor, register.memory_bytes);

@@ -14,12 +14,12 @@ use std::os::unix::process::CommandExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::FutureExt;
 use millstream_shuffle::budget::MemoryBudget;
 use millstream_shuffle::net::channel::{Access, ChannelError, Purpose, grpc_channel};
 use millstream_shuffle::net::fetch::{FetchLimits, Fetcher};
 use millstream_shuffle::net::serve::{BlockServer, ServeLimits};
 use millstream_shuffle::store::LocalDirs;
-use futures::FutureExt;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Streaming;
@@ -138,7 +138,9 @@ async fn join(
     let channel = loop {
         match grpc_channel(role.driver.as_str(), access, Purpose::Control).await {
             Ok(channel) => break channel,
-            Err(error) if role.with_driver || !is_transient(&error) || Instant::now() > deadline => {
+            Err(error)
+                if role.with_driver || !is_transient(&error) || Instant::now() > deadline =>
+            {
                 return Err(error.into());
             }
             Err(_) => tokio::time::sleep(Duration::from_millis(500)).await,

@@ -54,7 +54,13 @@ impl Outbox {
     }
 
     /// Reports the end of a task.
-    pub(super) fn report(&self, task: TaskId, report: Report, program: &Program, runtime: &Runtime) {
+    pub(super) fn report(
+        &self,
+        task: TaskId,
+        report: Report,
+        program: &Program,
+        runtime: &Runtime,
+    ) {
         let Report { outcome, updates, metrics } = report;
         let totals = Totals::of(runtime);
         let outcome = self.send_outcome(task, outcome, program);
@@ -79,7 +85,8 @@ impl Outbox {
             Outcome::Kept { rows, bytes } => EndedAs::Map { rows, bytes },
             Outcome::Failed(failure) => EndedAs::Failed(failure),
             Outcome::Result(payload) => {
-                let Ok(Output::Action(action)) = program.get().map(|program| &program.output) else {
+                let Ok(Output::Action(action)) = program.get().map(|program| &program.output)
+                else {
                     return EndedAs::Failed(internal("a map task has made a result"));
                 };
                 match (action.entry.code().encode)(&payload) {
