@@ -1,6 +1,7 @@
 //! The way in: a [`Context`] is one application, its executor and its settings.
 
 mod builder;
+mod demand;
 mod inner;
 mod lineage;
 mod master;
@@ -10,12 +11,14 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use builder::ContextBuilder;
+pub use demand::{Demand, ExecutorStatus};
 pub(crate) use inner::{ContextInner, Ending};
 pub(crate) use master::parse_size;
 pub(crate) use secret::{check_secret, secret_of_environment};
 
 use crate::error::Error;
 use crate::rdd::Data;
+use crate::scheduler::ExecutorId;
 use crate::shared::{Accumulate, Accumulator, Broadcast};
 
 /// One application. Cloning clones the handle; when the last handle and the last [`Rdd`](crate::Rdd)
@@ -110,6 +113,29 @@ impl Context {
     #[must_use]
     pub fn accumulator<A: Accumulate>(&self) -> Accumulator<A> {
         Accumulator::new(self.inner.next_number(), self.inner.driver().totals())
+    }
+
+    /// What there is to do now, and which executors there are to do it: what to look at when executors
+    /// are added (start more: they join while jobs run) or removed ([`Self::drain_executor`]).
+    ///
+    /// # Example
+    /// ```
+    /// # fn main() -> Result<(), millstream::Error> {
+    /// let context = millstream::Context::local("demand")?;
+    /// let demand = context.demand();
+    /// assert_eq!((demand.waiting_tasks, demand.executors.len()), (0, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn demand(&self) -> Demand {
+        self.inner.driver().demand()
+    }
+
+    /// Asks an executor to take no more tasks, finish those it has, and go. False if it is not there,
+    /// or is this process itself.
+    pub fn drain_executor(&self, executor: u64) -> bool {
+        self.inner.driver().drain(ExecutorId(executor))
     }
 
     /// The figures of the application up to now.

@@ -15,6 +15,7 @@ use super::job::{Job, Submitted};
 use super::publish::Publisher;
 use super::workers::{Order, Workers};
 use crate::Metrics;
+use crate::context::Demand;
 use crate::executor::{MapResult, StageProgram, message};
 use crate::protocol::OutputAt;
 use crate::rdd::Payload;
@@ -193,6 +194,22 @@ impl Driver {
     /// By partition, the hosts that hold persisted copies of a node; empty if there is no choice.
     pub(crate) fn persisted_at(&self, node: NodeId, partitions: u32) -> Vec<Vec<String>> {
         self.state.lock().workers.persisted_at(node, partitions)
+    }
+
+    /// What there is to do, and who is there to do it.
+    pub(crate) fn demand(&self) -> Demand {
+        let state = self.state.lock();
+        let census = state.scheduler.census();
+        Demand {
+            waiting_tasks: census.pending,
+            running_tasks: census.running as u64,
+            executors: state.workers.executors(),
+        }
+    }
+
+    /// Asks an executor to drain; false if it is not there or cannot.
+    pub(crate) fn drain(&self, executor: ExecutorId) -> bool {
+        self.state.lock().workers.drain(executor)
     }
 
     /// The figures of the application up to now.

@@ -12,6 +12,7 @@ use super::publish::Publisher;
 use super::reports::Life;
 use super::workers::{Order, Workers};
 use crate::Metrics;
+use crate::context::ExecutorStatus;
 use crate::executor::{CommitGate, Launch, MapResult, Program, Runtime, Slots};
 use crate::protocol::OutputAt;
 use crate::scheduler::{ExecutorId, Incarnation, SchedulerConfig, TaskId};
@@ -127,6 +128,16 @@ impl Workers for LocalWorkers {
 
     fn metrics(&self) -> Metrics {
         Metrics::of(&self.runtime)
+    }
+
+    fn executors(&self) -> Vec<ExecutorStatus> {
+        let memory_bytes = self.runtime.budget.limit();
+        let (host, slots) = ("localhost".to_owned(), self.slots.as_ref().map_or(0, Slots::count));
+        vec![ExecutorStatus { executor: LOCAL.0, host, slots, memory_bytes }]
+    }
+
+    fn drain(&mut self, _: ExecutorId) -> bool {
+        false
     }
 
     fn stop(&mut self) -> Box<dyn FnOnce() + Send> {

@@ -7,6 +7,7 @@ use millstream_planner::ids::{JobId, NodeId, ShuffleId};
 use millstream_planner::stages::StageInput;
 
 use crate::Metrics;
+use crate::context::ExecutorStatus;
 use crate::executor::{MapResult, StageProgram};
 use crate::protocol::OutputAt;
 use crate::scheduler::{ExecutorId, Incarnation, Scheduler, TaskId};
@@ -58,6 +59,12 @@ pub(super) trait Workers: Send {
     fn job_over(&mut self, job: JobId);
 
     fn metrics(&self) -> Metrics;
+
+    /// The executors that are there, in the order of their numbers.
+    fn executors(&self) -> Vec<ExecutorStatus>;
+
+    /// Asks an executor to drain; false if it is not there or cannot.
+    fn drain(&mut self, executor: ExecutorId) -> bool;
 
     /// Ends all executors. What has to be waited for is left to the returned function, which is
     /// called without the lock.

@@ -57,6 +57,11 @@ impl Slots {
         Ok(slots)
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> u32 {
+        u32::try_from(self.threads.len()).unwrap_or(u32::MAX)
+    }
+
     /// Queues a task for the next free slot.
     pub(crate) fn launch(&self, launch: Launch) {
         if let Some(queue) = &self.queue {

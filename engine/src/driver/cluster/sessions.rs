@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::super::reports::Life;
+use crate::context::ExecutorStatus;
 use crate::protocol::{PersistedAt, ProgramKey, Register, ToExecutor, Totals};
 use crate::scheduler::{ExecutorId, Incarnation};
 
@@ -15,6 +16,8 @@ pub(super) struct Session {
     pub(super) life: Life,
     pub(super) host: String,
     pub(super) data_addr: String,
+    slots: u32,
+    memory_bytes: u64,
     /// What the driver says. Bounded by what the scheduler has running: it never launches more than
     /// there are slots.
     say: UnboundedSender<ToExecutor>,
@@ -25,6 +28,11 @@ pub(super) struct Session {
 }
 
 impl Session {
+    pub(super) fn status(&self) -> ExecutorStatus {
+        let (executor, host) = (self.life.executor.0, self.host.clone());
+        ExecutorStatus { executor, host, slots: self.slots, memory_bytes: self.memory_bytes }
+    }
+
     /// Says something; lost if the conversation has ended, which its session tells the driver.
     pub(super) fn say(&self, message: ToExecutor) {
         let _ = self.say.send(message);
@@ -72,7 +80,8 @@ impl Table {
         let life = Life { executor, incarnation };
         let data_addr = register.data_addr.clone();
         let (programs, inputs) = (HashSet::new(), HashMap::new());
-        let session = Session { life, host, data_addr, say, programs, inputs };
+        let (slots, memory_bytes) = (register.slots, register.memory_bytes);
+        let session = Session { life, host, data_addr, slots, memory_bytes, say, programs, inputs };
         self.live.insert(executor, session);
         self.forget_persisted(executor);
         Ok(life)

@@ -12,6 +12,7 @@ use super::processes::Processes;
 use super::sessions::{Session, Sessions, Table};
 use super::settings::ClusterSettings;
 use crate::Metrics;
+use crate::context::ExecutorStatus;
 use crate::executor::MapResult;
 use crate::protocol::{InputAt, Launched, OutputAt, PART_BYTES, ProgramKey, ToExecutor};
 use crate::scheduler::{ExecutorId, Incarnation, Scheduler, TaskId};
@@ -128,6 +129,19 @@ impl Workers for ClusterWorkers {
         let dirs = self.settings.spawn.iter().flat_map(|spawn| &spawn.dirs);
         let dirs = dirs.map(|dir| dir.path.clone()).collect();
         Metrics::sum(table.memory_bytes.values().sum(), table.totals.values(), dirs)
+    }
+
+    fn executors(&self) -> Vec<ExecutorStatus> {
+        let table = self.sessions.0.lock();
+        let mut all: Vec<ExecutorStatus> = table.live.values().map(Session::status).collect();
+        all.sort_by_key(|status| status.executor);
+        all
+    }
+
+    fn drain(&mut self, executor: ExecutorId) -> bool {
+        let table = self.sessions.0.lock();
+        let session = table.live.get(&executor);
+        session.inspect(|session| session.say(ToExecutor::Drain)).is_some()
     }
 
     fn stop(&mut self) -> Box<dyn FnOnce() + Send> {
