@@ -126,8 +126,9 @@ impl Watcher {
         let mut incarnation = 1;
         loop {
             let started = Instant::now();
-            self.wait(&mut child);
-            if self.stopping.load(Ordering::Relaxed) {
+            let ended_well = self.wait(&mut child);
+            // One that was drained ends well.
+            if ended_well || self.stopping.load(Ordering::Relaxed) {
                 return;
             }
             let life = Life { executor: self.executor, incarnation: Incarnation(incarnation) };
@@ -147,8 +148,9 @@ impl Watcher {
         }
     }
 
-    /// Waits for the end of a process; when the application is over, not for long.
-    fn wait(&self, child: &mut Child) {
+    /// Waits for the end of a process; when the application is over, not for long. True if it went of
+    /// its own accord.
+    fn wait(&self, child: &mut Child) -> bool {
         /// How long a process may take to end when it is told to. One that hangs, or was stopped, has
         /// nothing to say any more.
         const PATIENCE: Duration = Duration::from_secs(2);
@@ -156,7 +158,8 @@ impl Watcher {
         loop {
             match child.try_wait() {
                 Ok(None) => {}
-                Ok(Some(_)) | Err(_) => return,
+                Ok(Some(status)) => return status.success(),
+                Err(_) => return false,
             }
             if self.stopping.load(Ordering::Relaxed) {
                 let deadline = *deadline.get_or_insert_with(|| Instant::now() + PATIENCE);

@@ -44,6 +44,9 @@ const SEARCH: Duration = Duration::from_secs(120);
 /// How long the blocks of an executor that drains stay served after its last task.
 const DRAIN_MAX: Duration = Duration::from_secs(20);
 
+/// The exit code of an executor that has lost its driver, to whom it may be of use again.
+const LOST: i32 = 75;
+
 /// How an executor's life came to its end.
 enum End {
     /// The application is over, or the executor was drained.
@@ -57,7 +60,7 @@ enum End {
 pub(crate) fn run(role: Role) -> ! {
     let code = match live(&role) {
         Ok(End::Done) => 0,
-        Ok(End::Lost) if role.with_driver => 0,
+        Ok(End::Lost) if role.with_driver => LOST,
         Ok(End::Lost) => {
             let error = begin_again(&role);
             eprintln!("millstream executor: cannot start again: {error}");
