@@ -4,6 +4,8 @@
 //! into blocks, spilled or compressed. It tells accidents apart, not forgeries: it is no
 //! cryptographic hash, and it does not replace the checksums of blocks.
 
+use std::num::NonZeroU64;
+
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -46,6 +48,17 @@ impl RowDigest {
             multiset: self.multiset.wrapping_add(next.multiset),
             sequence: self.sequence.wrapping_mul(shift).wrapping_add(next.sequence),
         }
+    }
+
+    /// One figure for a whole output: which rows each of its partitions has, in which order.
+    #[must_use]
+    pub fn of_output(partitions: &[Self]) -> NonZeroU64 {
+        let bytes: Vec<u8> = partitions
+            .iter()
+            .flat_map(|partition| [partition.rows, partition.sequence])
+            .flat_map(u64::to_le_bytes)
+            .collect();
+        NonZeroU64::new(xxh3_64(&bytes)).unwrap_or(NonZeroU64::MIN)
     }
 
     /// True if both are of the same rows, in whatever order.
@@ -106,6 +119,25 @@ mod tests {
             !digest(&[b"ab".to_vec(), b"c".to_vec()])
                 .same_multiset(&digest(&[b"a".to_vec(), b"bc".to_vec()]))
         );
+    }
+
+    #[test]
+    fn an_output_is_known_by_the_rows_of_each_partition_and_their_order() {
+        let (a, b) = (b"a".to_vec(), b"b".to_vec());
+        let output = |parts: &[&[&Vec<u8>]]| {
+            let parts: Vec<_> = parts.iter().map(|rows| digest(rows.iter().copied())).collect();
+            RowDigest::of_output(&parts)
+        };
+        let base = output(&[&[&a, &b], &[]]);
+        assert_eq!(base, output(&[&[&a, &b], &[]]));
+        for other in [
+            output(&[&[&b, &a], &[]]),
+            output(&[&[&a], &[&b]]),
+            output(&[&[], &[&a, &b]]),
+            output(&[&[&a, &b]]),
+        ] {
+            assert_ne!(base, other);
+        }
     }
 
     proptest! {

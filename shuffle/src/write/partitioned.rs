@@ -22,17 +22,17 @@ pub struct WriterConfig {
     pub codec: Codec,
     /// A block is closed when its rows take this many bytes: 256 KiB by default.
     pub block_bytes: usize,
-    /// Whether to compute digests. Rows that stay in memory are then encoded too, for the digest
-    /// alone, so that the figures do not depend on what was spilled.
-    pub digests: bool,
+    /// Whether an output that stays in memory as a whole is encoded for its digests alone. What
+    /// goes to a file, in part or as a whole, always has digests.
+    pub digest_memory: bool,
 }
 
 impl WriterConfig {
-    /// The defaults: lz4, blocks of 256 KiB, no digests.
+    /// The defaults: lz4, blocks of 256 KiB, no digests of what stays in memory.
     #[must_use]
     pub fn new(dirs: Arc<LocalDirs>, name: impl Into<String>, partitions: u32) -> Self {
-        let (codec, block_bytes, digests) = (Codec::default(), 256 << 10, false);
-        Self { dirs, name: name.into(), partitions, codec, block_bytes, digests }
+        let (codec, block_bytes, digest_memory) = (Codec::default(), 256 << 10, false);
+        Self { dirs, name: name.into(), partitions, codec, block_bytes, digest_memory }
     }
 }
 
@@ -44,7 +44,8 @@ pub struct PartitionedOutput<T> {
     pub segment: Option<Segment>,
     /// By partition, the rows that stayed in memory, in chunks.
     pub memory: Vec<Vec<Vec<T>>>,
-    /// By partition, the digest of all its rows, if digests were asked for.
+    /// By partition, the digest of all its rows, wherever they are; see
+    /// [`WriterConfig::digest_memory`].
     pub digests: Option<Vec<RowDigest>>,
 }
 
@@ -76,15 +77,15 @@ struct Encoding<C> {
     codec: C,
     /// The block at hand.
     payload: Vec<u8>,
-    /// By partition, of all rows encoded so far; `None` if digests are not wanted.
-    digests: Option<Vec<RowDigest>>,
+    /// By partition, of all rows encoded so far.
+    digests: Vec<RowDigest>,
 }
 
 impl<T, C: RowCodec<T>> PartitionedWriter<T, C> {
     /// A writer without rows. No file is created before the first spill.
     pub fn new(config: WriterConfig, codec: C) -> Self {
         let partitions = config.partitions as usize;
-        let digests = config.digests.then(|| vec![RowDigest::default(); partitions]);
+        let digests = vec![RowDigest::default(); partitions];
         let encoding = Encoding { codec, payload: Vec::new(), digests };
         let rows = (0..partitions).map(|_| Chunks::default()).collect();
         Self { config, rows, buffered_bytes: 0, segment: None, encoding }
@@ -142,12 +143,14 @@ impl<T, C: RowCodec<T>> PartitionedWriter<T, C> {
         if self.rows.iter().any(|rows| !rows.is_empty()) && !keep(self.buffered_bytes) {
             self.spill()?;
         }
+        let in_memory = self.segment.is_none() && self.rows.iter().any(|rows| !rows.is_empty());
         let segment = self.segment.map(|writer| writer.finish(&self.config.name)).transpose()?;
-        for (partition, rows) in (0..).zip(&self.rows) {
-            self.encoding.digest(partition, rows)?;
-        }
+        let digests = match in_memory && !self.config.digest_memory {
+            true => None,
+            false => Some(self.encoding.digest_rest(&self.rows)?),
+        };
         let memory = self.rows.into_iter().map(Chunks::into_vecs).collect();
-        Ok(PartitionedOutput { segment, memory, digests: self.encoding.digests })
+        Ok(PartitionedOutput { segment, memory, digests })
     }
 
     /// Spills these partitions, which are in increasing order.
@@ -197,9 +200,7 @@ impl<C> Encoding<C> {
         for row in rows.into_vecs().into_iter().flatten() {
             let start = self.encode(partition, &row)?;
             block_rows += 1;
-            if self.digests.is_some() {
-                block.push(&self.payload[start..]);
-            }
+            block.push(&self.payload[start..]);
             if self.payload.len() >= block_bytes || block_rows == u32::MAX {
                 self.close(partition, &mut block_rows, &mut block, writer)?;
             }
@@ -215,33 +216,27 @@ impl<C> Encoding<C> {
         digest: &mut RowDigest,
         writer: &mut SegmentWriter,
     ) -> Result<(), SegmentError> {
-        let of_block = self.digests.is_some().then_some(*digest);
-        writer.write_block(partition, &self.payload, *rows, of_block)?;
-        if let Some(digests) = &mut self.digests {
-            let whole = &mut digests[partition as usize];
-            *whole = whole.then(*digest);
-        }
+        writer.write_block(partition, &self.payload, *rows, Some(*digest))?;
+        let whole = &mut self.digests[partition as usize];
+        *whole = whole.then(*digest);
         self.payload.clear();
         (*rows, *digest) = (0, RowDigest::default());
         Ok(())
     }
 
-    /// Adds rows that stay in memory to the digest, if there is one.
-    fn digest<T>(&mut self, partition: u32, rows: &Chunks<T>) -> Result<(), SegmentError>
+    /// The digests with the rows that stay in memory added.
+    fn digest_rest<T>(mut self, rows: &[Chunks<T>]) -> Result<Vec<RowDigest>, SegmentError>
     where
         C: RowCodec<T>,
     {
-        if self.digests.is_none() {
-            return Ok(());
-        }
-        for row in rows.as_slices().iter().flatten() {
-            self.payload.clear();
-            self.encode(partition, row)?;
-            if let Some(digests) = &mut self.digests {
-                digests[partition as usize].push(&self.payload);
+        for (partition, rows) in (0..).zip(rows) {
+            for row in rows.as_slices().iter().flatten() {
+                self.payload.clear();
+                self.encode(partition, row)?;
+                self.digests[partition as usize].push(&self.payload);
             }
         }
-        Ok(())
+        Ok(self.digests)
     }
 
     /// Appends a row to the block at hand and returns where in it the row starts.
