@@ -1,5 +1,7 @@
 //! The messages of the control plane.
 
+use std::num::NonZeroU64;
+
 use millstream_planner::ids::{JobId, NodeId, ShuffleId};
 use millstream_shuffle::budget::SpillCause;
 use serde::{Deserialize, Serialize};
@@ -82,7 +84,7 @@ pub(crate) struct Ended {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) enum EndedAs {
     /// With a map output, which the executor keeps.
-    Map { rows: u64, bytes: u64 },
+    Map { rows: u64, bytes: u64, digest: Option<NonZeroU64> },
     /// With a result, of which this is the last part.
     Result(#[serde(with = "serde_bytes")] Vec<u8>),
     Failed(TaskFailure),
