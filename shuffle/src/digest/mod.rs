@@ -39,6 +39,18 @@ impl RowDigest {
         self.sequence = self.sequence.wrapping_mul(SEQUENCE_BASE).wrapping_add(hash);
     }
 
+    /// The digest of rows that lie one after the other, given where each ends. Quicker than a row at a
+    /// time as they are encoded: bytes just written are slow to read back in larger pieces.
+    #[must_use]
+    pub fn of_rows(encoded_rows: &[u8], ends: &[usize]) -> Self {
+        let (mut digest, mut start) = (Self::default(), 0);
+        for &end in ends {
+            digest.push(encoded_rows.get(start..end).unwrap_or_default());
+            start = end;
+        }
+        digest
+    }
+
     /// The digest of these rows followed by `next`'s.
     #[must_use]
     pub fn then(self, next: Self) -> Self {
@@ -148,6 +160,14 @@ mod tests {
         ) {
             let (left, right) = rows.split_at(cut.min(rows.len()));
             prop_assert_eq!(digest(left).then(digest(right)), digest(&rows));
+            let ends: Vec<usize> = rows
+                .iter()
+                .scan(0, |end, row| {
+                    *end += row.len();
+                    Some(*end)
+                })
+                .collect();
+            prop_assert_eq!(RowDigest::of_rows(&rows.concat(), &ends), digest(&rows));
         }
 
         #[test]

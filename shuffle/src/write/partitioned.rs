@@ -9,6 +9,9 @@ use crate::digest::RowDigest;
 use crate::read::{Segment, SegmentError};
 use crate::store::LocalDirs;
 
+/// Rows that take few bytes, or none, fill a block by their number.
+const BLOCK_ROWS_MAX: usize = 1 << 16;
+
 /// How a [`PartitionedWriter`] writes.
 #[derive(Clone)]
 pub struct WriterConfig {
@@ -75,8 +78,9 @@ pub struct PartitionedWriter<T, C> {
 /// What turns rows into blocks.
 struct Encoding<C> {
     codec: C,
-    /// The block at hand.
+    /// The block at hand, and where each of its rows ends.
     payload: Vec<u8>,
+    ends: Vec<usize>,
     /// By partition, of all rows encoded so far.
     digests: Vec<RowDigest>,
 }
@@ -86,7 +90,7 @@ impl<T, C: RowCodec<T>> PartitionedWriter<T, C> {
     pub fn new(config: WriterConfig, codec: C) -> Self {
         let partitions = config.partitions as usize;
         let digests = vec![RowDigest::default(); partitions];
-        let encoding = Encoding { codec, payload: Vec::new(), digests };
+        let encoding = Encoding { codec, payload: Vec::new(), ends: Vec::new(), digests };
         let rows = (0..partitions).map(|_| Chunks::default()).collect();
         Self { config, rows, buffered_bytes: 0, segment: None, encoding }
     }
@@ -174,7 +178,7 @@ impl<T, C: RowCodec<T>> PartitionedWriter<T, C> {
             };
             self.encoding.write(partition, rows, self.config.block_bytes, writer)?;
         }
-        self.encoding.payload = Vec::new();
+        (self.encoding.payload, self.encoding.ends) = (Vec::new(), Vec::new());
         Ok(self.segment.as_ref().map_or(0, SegmentWriter::bytes_written) - before)
     }
 }
@@ -195,32 +199,24 @@ impl<C> Encoding<C> {
     where
         C: RowCodec<T>,
     {
-        let mut block = RowDigest::default();
-        let mut block_rows = 0;
         for row in rows.into_vecs().into_iter().flatten() {
-            let start = self.encode(partition, &row)?;
-            block_rows += 1;
-            block.push(&self.payload[start..]);
-            if self.payload.len() >= block_bytes || block_rows == u32::MAX {
-                self.close(partition, &mut block_rows, &mut block, writer)?;
+            self.encode(partition, &row)?;
+            self.ends.push(self.payload.len());
+            if self.payload.len() >= block_bytes || self.ends.len() >= BLOCK_ROWS_MAX {
+                self.close(partition, writer)?;
             }
         }
-        self.close(partition, &mut block_rows, &mut block, writer)
+        self.close(partition, writer)
     }
 
     /// Writes the block at hand and begins another.
-    fn close(
-        &mut self,
-        partition: u32,
-        rows: &mut u32,
-        digest: &mut RowDigest,
-        writer: &mut SegmentWriter,
-    ) -> Result<(), SegmentError> {
-        writer.write_block(partition, &self.payload, *rows, Some(*digest))?;
+    fn close(&mut self, partition: u32, writer: &mut SegmentWriter) -> Result<(), SegmentError> {
+        let digest = RowDigest::of_rows(&self.payload, &self.ends);
+        writer.write_block(partition, &self.payload, self.ends.len() as u32, Some(digest))?;
         let whole = &mut self.digests[partition as usize];
-        *whole = whole.then(*digest);
+        *whole = whole.then(digest);
         self.payload.clear();
-        (*rows, *digest) = (0, RowDigest::default());
+        self.ends.clear();
         Ok(())
     }
 
@@ -239,17 +235,15 @@ impl<C> Encoding<C> {
         Ok(self.digests)
     }
 
-    /// Appends a row to the block at hand and returns where in it the row starts.
+    /// Appends a row to the block at hand.
     #[inline]
-    fn encode<T>(&mut self, partition: u32, row: &T) -> Result<usize, SegmentError>
+    fn encode<T>(&mut self, partition: u32, row: &T) -> Result<(), SegmentError>
     where
         C: RowCodec<T>,
     {
-        let start = self.payload.len();
         self.codec
             .encode(row, &mut self.payload)
-            .map_err(|source| SegmentError::Row { partition, source })?;
-        Ok(start)
+            .map_err(|source| SegmentError::Row { partition, source })
     }
 }
 
