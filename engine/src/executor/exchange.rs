@@ -183,7 +183,9 @@ pub(crate) struct ReduceReader<T> {
 enum Current<T> {
     Here(Here<T>),
     /// With another executor.
-    There { map: u32 },
+    There {
+        map: u32,
+    },
 }
 
 /// A map output of this executor: first what it spilled, then what stayed in memory.

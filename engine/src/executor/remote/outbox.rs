@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::events::{Listener, Record};
-use crate::executor::{Outcome, Output, Program, Report, Runtime, TaskMetrics};
+use crate::executor::{MapResult, Outcome, Output, Program, Report, Runtime, TaskMetrics};
 use crate::protocol::{Ended, EndedAs, PART_BYTES, ToDriver, Totals};
 use crate::scheduler::{TaskFailure, TaskId};
 
