@@ -32,7 +32,10 @@ fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
 
 fn user_message(error: &Error) -> &str {
     match error {
-        Error::Job(JobError::Task { cause: TaskFailure::User { message, .. }, .. }) => message,
+        Error::Job(JobError::Task {
+            cause: TaskFailure::User { message, .. } | TaskFailure::Data { message },
+            ..
+        }) => message,
         other => panic!("{other:?}"),
     }
 }

@@ -203,7 +203,7 @@ impl From<TaskId> for EventTask {
 
 fn task_failure(failure: &TaskFailure) -> FailureKind {
     match failure {
-        TaskFailure::User { .. } => FailureKind::User,
+        TaskFailure::User { .. } | TaskFailure::Data { .. } => FailureKind::User,
         TaskFailure::FetchFailed { .. } => FailureKind::FetchFailed,
         TaskFailure::InputMissing { .. } => FailureKind::InputMissing,
         TaskFailure::OutOfMemory { .. } => FailureKind::OutOfMemory,

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use millstream_planner::ids::ShuffleId;
 
 use super::actor::{Driver, Finished, Litter, State};
-use crate::executor::{Outcome, Report};
+use crate::executor::{MapResult, Outcome, Report};
 use crate::protocol::OutputAt;
 use crate::scheduler::{
-    Capacity, Command, Event, ExecutorId, Incarnation, LossReason, TaskFailure, TaskId, TaskOutput,
+    Capacity, Command, Event, ExecutorId, Incarnation, LossReason, LostOutput, TaskFailure, TaskId,
+    TaskOutput,
 };
 
 /// One life of an executor.
@@ -96,9 +97,12 @@ impl Driver {
         state.workers.ended(task);
         let (output, finished) = match outcome {
             Outcome::Map(map) => {
-                (TaskOutput::Map { bytes: map.bytes, rows: map.rows }, Finished::Map(map))
+                let MapResult { rows, bytes, digest, .. } = map;
+                (TaskOutput::Map { bytes, rows, digest }, Finished::Map(map))
             }
-            Outcome::Kept { rows, bytes } => (TaskOutput::Map { bytes, rows }, Finished::Kept),
+            Outcome::Kept { rows, bytes, digest } => {
+                (TaskOutput::Map { bytes, rows, digest }, Finished::Kept)
+            }
             Outcome::Result(payload) => {
                 let output = match state.commits(task) {
                     true => TaskOutput::Committed,
@@ -119,9 +123,11 @@ impl Driver {
 
 /// Stores keep the first output of a map: what cannot be read makes room.
 fn make_room(state: &mut State, failure: &TaskFailure) {
-    if let TaskFailure::FetchFailed { shuffle, map, attempt, executor, .. } = failure {
-        let output = OutputAt { shuffle: *shuffle, map: *map, attempt: *attempt };
-        state.workers.drop_output(*executor, output);
+    if let TaskFailure::FetchFailed { shuffle, outputs, .. } = failure {
+        for &LostOutput { map, attempt, executor } in outputs {
+            let output = OutputAt { shuffle: *shuffle, map, attempt };
+            state.workers.drop_output(executor, output);
+        }
     }
 }
 

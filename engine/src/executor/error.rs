@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::closure::CodeError;
 use crate::io::output::OutputError;
 use crate::io::text::InputError;
-use crate::scheduler::{ExecutorId, TaskFailure};
+use crate::scheduler::{ExecutorId, LostOutput, TaskFailure};
 
 /// Why a task failed. Each variant maps to one [`TaskFailure`], which says whether it is retried.
 #[derive(Debug, Error)]
@@ -18,19 +18,21 @@ pub(crate) enum TaskError {
     /// The user's code, or the data it was given.
     #[error("{message}")]
     User { message: String, record: Option<u64> },
+    /// A row that cannot be encoded or placed, whoever tries.
+    #[error("{0}")]
+    Data(String),
     /// Input that cannot be read.
     #[error(transparent)]
     Input(#[from] InputError),
     /// Output that cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// A map output that is gone or corrupt.
-    #[error("{shuffle} map {map} (attempt {attempt}) cannot be read: {why}")]
+    /// Map outputs that are gone or corrupt, each with its attempt, and why the first is.
+    #[error("{} map outputs of {shuffle} cannot be read: {why}", .outputs.len())]
     Fetch {
         shuffle: ShuffleId,
-        map: u32,
-        attempt: u32,
-        /// Who keeps it, if not this executor.
+        outputs: Vec<(u32, u32)>,
+        /// Who keeps them, if not this executor.
         holder: Option<ExecutorId>,
         why: String,
     },
@@ -71,10 +73,15 @@ impl TaskError {
         let message = self.to_string();
         match self {
             Self::User { message, record } => TaskFailure::User { message, record },
+            Self::Input(error) if !error.is_retryable() => TaskFailure::Data { message },
+            Self::Output(error) if !error.is_retryable() => TaskFailure::Data { message },
             Self::Input(_) | Self::Output(_) => TaskFailure::User { message, record: None },
-            Self::Fetch { shuffle, map, attempt, holder, why } => {
+            Self::Data(message) => TaskFailure::Data { message },
+            Self::Fetch { shuffle, outputs, holder, why } => {
                 let executor = holder.unwrap_or(executor);
-                TaskFailure::FetchFailed { shuffle, map, attempt, executor, why }
+                let lost = |(map, attempt)| LostOutput { map, attempt, executor };
+                let outputs = outputs.into_iter().map(lost).collect();
+                TaskFailure::FetchFailed { shuffle, outputs, why }
             }
             Self::InputMissing { shuffle } => TaskFailure::InputMissing { shuffle },
             Self::PersistedBlock { .. } | Self::Spill(_) => {
@@ -100,7 +107,7 @@ impl From<CodeError> for TaskError {
 
 impl From<CodecError> for TaskError {
     fn from(error: CodecError) -> Self {
-        Self::user(format!("a record cannot be encoded: {error}"))
+        Self::Data(format!("a record cannot be encoded: {error}"))
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use millstream_planner::ids::ShuffleId;
 use millstream_shuffle::budget::{SpillCause, StorageReservation};
+use millstream_shuffle::digest::RowDigest;
 use millstream_shuffle::read::{BlockReader, Segment, SegmentError};
 use millstream_shuffle::store::{MapKey, MapOutput, MemoryPart, Part, PartRef};
 use millstream_shuffle::write::{PartitionedWriter, WriterConfig, encode_chunks};
@@ -29,6 +30,8 @@ pub(crate) struct MapWriter<T> {
     rows: u64,
     /// Bytes spilled so far.
     spilled: u64,
+    /// Whether another run of this task must write the same rows.
+    repeatable: bool,
 }
 
 impl<T: Data> MapWriter<T> {
@@ -36,13 +39,23 @@ impl<T: Data> MapWriter<T> {
         let mut config =
             WriterConfig::new(Arc::clone(&task.runtime.dirs), task.file_name("map"), partitions);
         config.codec = task.runtime.codec;
+        // In local mode, a first output that stays in memory is lost with this process alone. A later
+        // one may replace one that was lost, and has to be held against it.
+        config.digest_memory = task.id.attempt > 0 || task.runtime.inputs.is_some();
         Self {
             task: Rc::clone(task),
             writer: PartitionedWriter::new(config, Postcard),
             partitions,
             rows: 0,
             spilled: 0,
+            repeatable: true,
         }
+    }
+
+    /// Says that the rows written depend on the memory there was, so that another run of the task may
+    /// rightly write others.
+    pub(crate) fn depends_on_memory(&mut self) {
+        self.repeatable = false;
     }
 
     #[inline]
@@ -72,7 +85,7 @@ impl<T: Data> MapWriter<T> {
     /// Ends the output. It stays in memory if nothing of it has been spilled and the budget has room
     /// for it between tasks.
     pub(crate) fn finish(self) -> Result<MapResult, TaskError> {
-        let Self { task, writer, partitions, rows, spilled } = self;
+        let Self { task, writer, partitions, rows, spilled, repeatable } = self;
         let mut reservation = None;
         let output = writer.finish(|buffered| {
             // The measure covers what the rows own on the heap, too.
@@ -89,11 +102,13 @@ impl<T: Data> MapWriter<T> {
         if segment_bytes > spilled {
             task.spilled(cause, segment_bytes - spilled);
         }
+        let digests = output.digests.filter(|_| repeatable);
+        let digest = digests.map(|digests| RowDigest::of_output(&digests));
         let output = match output.segment {
             Some(segment) => in_segment(segment, partitions)?,
             None => in_memory_parts(output.memory, in_memory, reservation)?,
         };
-        Ok(MapResult { rows, bytes: in_memory + segment_bytes, output })
+        Ok(MapResult { rows, bytes: in_memory + segment_bytes, digest, output })
     }
 }
 
@@ -246,9 +261,9 @@ impl<T: Data> ReduceReader<T> {
                 if here.attempt == at.attempt {
                     return Ok(Current::Here(here));
                 }
-                let (shuffle, attempt) = (self.shuffle, at.attempt);
+                let (shuffle, outputs) = (self.shuffle, vec![(map, at.attempt)]);
                 let why = "it is of another attempt".to_owned();
-                Err(TaskError::Fetch { shuffle, map, attempt, holder: None, why })
+                Err(TaskError::Fetch { shuffle, outputs, holder: None, why })
             }
             None => self.open_here(map).map(Current::Here),
         }
@@ -256,12 +271,8 @@ impl<T: Data> ReduceReader<T> {
 
     fn open_here(&self, map: u32) -> Result<Here<T>, TaskError> {
         let shuffle = self.shuffle;
-        let store = &self.task.runtime.store;
-        let key = MapKey { shuffle: shuffle.0, map };
-        let missing = |_| TaskError::InputMissing { shuffle };
-        let output = store.get(key).map_err(missing)?;
-        // The scheduler counts attempts in 32 bits; the store in 64.
-        let attempt = store.attempt(key).unwrap_or_default() as u32;
+        let missing = TaskError::InputMissing { shuffle };
+        let (output, attempt) = self.find(map).ok_or(missing)?;
         let part = output.part(self.partition as usize).ok_or_else(|| {
             TaskError::internal(format!("{shuffle} has no partition {}", self.partition))
         })?;
@@ -270,11 +281,8 @@ impl<T: Data> ReduceReader<T> {
             PartRef::Empty => {}
             PartRef::Segment(segment) => {
                 Metrics::add(&self.task.metrics.bytes_in, segment.bytes(self.partition));
-                let reader = segment.read(self.partition).map_err(|error| {
-                    let why = error.to_string();
-                    TaskError::Fetch { shuffle, map, attempt, holder: None, why }
-                })?;
-                blocks = Some(reader);
+                let reader = segment.read(self.partition);
+                blocks = Some(reader.map_err(|error| self.unreadable(map, attempt, &error))?);
             }
             PartRef::Memory(part) => {
                 let rows = Arc::downcast::<MemoryRows<T>>(Arc::clone(&part.data));
@@ -286,19 +294,50 @@ impl<T: Data> ReduceReader<T> {
         Ok(Here { map, attempt, blocks, memory, next: 0, _output: output })
     }
 
+    /// The output of a map and the attempt it is of, if it is there.
+    fn find(&self, map: u32) -> Option<(Arc<MapOutput<Segment>>, u32)> {
+        let store = &self.task.runtime.store;
+        let key = MapKey { shuffle: self.shuffle.0, map };
+        // The scheduler counts attempts in 32 bits; the store in 64.
+        Some((store.get(key).ok()?, store.attempt(key)? as u32))
+    }
+
+    /// The failure to read this output and those after it that cannot be read either: found out one
+    /// at a time, they would use up the attempts of the stage.
+    fn unreadable(&self, map: u32, attempt: u32, error: &SegmentError) -> TaskError {
+        let mut outputs = vec![(map, attempt)];
+        for map in self.maps.clone() {
+            let peers = self.peers.as_ref();
+            if !peers.is_none_or(|peers| peers.is_here(map).unwrap_or(false)) {
+                continue;
+            }
+            let Some((output, attempt)) = self.find(map) else { continue };
+            if let Some(PartRef::Segment(segment)) = output.part(self.partition as usize)
+                && check(segment, self.partition).is_err()
+            {
+                outputs.push((map, attempt));
+            }
+        }
+        let (shuffle, why) = (self.shuffle, error.to_string());
+        TaskError::Fetch { shuffle, outputs, holder: None, why }
+    }
+
     fn lost(&self, why: ReadFailure) -> TaskError {
         match (why, &self.current) {
-            (ReadFailure::Segment(error), Some(Current::Here(here))) => TaskError::Fetch {
-                shuffle: self.shuffle,
-                map: here.map,
-                attempt: here.attempt,
-                holder: None,
-                why: error.to_string(),
-            },
+            (ReadFailure::Segment(error), Some(Current::Here(here))) => {
+                self.unreadable(here.map, here.attempt, &error)
+            }
             (ReadFailure::Segment(error), _) => error.into(),
             (ReadFailure::Decode(error), _) => error,
         }
     }
+}
+
+/// Reads the blocks of a partition for their checksums alone.
+fn check(segment: &Segment, partition: u32) -> Result<(), SegmentError> {
+    let (mut blocks, mut payload) = (segment.read(partition)?, Vec::new());
+    while blocks.next_into(&mut payload)?.is_some() {}
+    Ok(())
 }
 
 enum ReadFailure {

@@ -1,5 +1,6 @@
 //! What the tasks of a stage run, here and as it travels.
 
+use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 
 use millstream_shuffle::read::Segment;
@@ -85,5 +86,7 @@ pub(crate) enum Output {
 pub(crate) struct MapResult {
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
+    /// What a second run of the task must reproduce, where that is known.
+    pub(crate) digest: Option<NonZeroU64>,
     pub(crate) output: MapOutput<Segment>,
 }

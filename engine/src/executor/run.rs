@@ -3,6 +3,7 @@
 
 use std::any::Any;
 use std::cell::Cell;
+use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ pub(crate) enum Outcome {
     Kept {
         rows: u64,
         bytes: u64,
+        digest: Option<NonZeroU64>,
     },
     Result(Payload),
     Failed(TaskFailure),

@@ -1,5 +1,7 @@
 //! The messages of the control plane.
 
+use std::num::NonZeroU64;
+
 use millstream_planner::ids::{JobId, NodeId, ShuffleId};
 use millstream_shuffle::budget::SpillCause;
 use serde::{Deserialize, Serialize};
@@ -85,6 +87,7 @@ pub(crate) enum EndedAs {
     Map {
         rows: u64,
         bytes: u64,
+        digest: Option<NonZeroU64>,
     },
     /// With a result, of which this is the last part.
     Result(#[serde(with = "serde_bytes")] Vec<u8>),

@@ -81,7 +81,7 @@ pub(crate) fn decode_value<T: DeserializeOwned>(bytes: Vec<u8>) -> Result<T, pos
 
 /// Blocks are verified by checksum before they are decoded: it is the type that is at fault.
 fn does_not_read_back<T>(why: &str) -> TaskError {
-    TaskError::user(format!(
+    TaskError::Data(format!(
         "rows of type {} do not decode from what they were encoded to ({why}): Serialize and Deserialize must agree \
          in a format that is not self-describing, which excludes serde's `untagged`, `flatten` and `skip_serializing_if`",
         std::any::type_name::<T>()

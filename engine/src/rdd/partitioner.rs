@@ -98,7 +98,7 @@ impl<K, P: Partitioner<K>> Placement<K> for CustomPlacement<P> {
         let at = self.0.partition(key, partitions);
         match at < partitions {
             true => Ok(at),
-            false => Err(TaskError::user(format!(
+            false => Err(TaskError::Data(format!(
                 "the partitioner {} put a key into partition {at} of {partitions}: they are counted from 0",
                 std::any::type_name::<P>()
             ))),

@@ -3,7 +3,7 @@
 use millstream_planner::stages::StageOutput;
 
 use super::Scheduler;
-use super::failures::{Disposition, FreeCause, JobError, TaskFailure};
+use super::failures::{Disposition, FreeCause, JobError, LostOutput, TaskFailure};
 use super::messages::Command;
 use super::planted::PlantedBug;
 use super::state::{ExecutorKey, Held, NONE, Run, RunKey, StageKey};
@@ -25,7 +25,7 @@ impl Scheduler {
             return;
         };
         let Some(run) = self.find_run(stage, row, &task, executor, incarnation) else {
-            self.on_stale_finish(stage, row, task, executor);
+            self.on_stale_finish(stage, row, task, executor, output);
             return;
         };
         let granted = self.stages[stage].tasks.granted.get(row as usize).copied();
@@ -44,14 +44,21 @@ impl Scheduler {
         let now = self.now;
         self.stages[stage].run_times.record(now.since(run.started_at));
         if self.stages[stage].gang && !self.stages[stage].commits() {
-            self.hold(&run);
+            self.hold(&run, output);
         } else {
-            self.accept(stage, row, task, run.executor);
+            self.accept(stage, row, task, run.executor, output);
         }
     }
 
     /// A finished attempt that was not running: a repeated message, or one the scheduler gave up.
-    fn on_stale_finish(&mut self, stage: StageKey, row: u32, task: TaskId, executor: ExecutorId) {
+    fn on_stale_finish(
+        &mut self,
+        stage: StageKey,
+        row: u32,
+        task: TaskId,
+        executor: ExecutorId,
+        output: TaskOutput,
+    ) {
         if self.stages[stage].keeps(&task, row) {
             return;
         }
@@ -60,16 +67,27 @@ impl Scheduler {
             && self.stages[stage].tasks.winner[row as usize] == NONE
             && self.stages[stage].is_active()
         {
-            self.accept(stage, row, task, key);
+            self.accept(stage, row, task, key, output);
             return;
         }
         self.commands.push(Command::Discard { executor, task });
     }
 
     /// Makes a finished attempt the one that counts.
-    fn accept(&mut self, key: StageKey, row: u32, task: TaskId, holder: ExecutorKey) {
+    fn accept(
+        &mut self,
+        key: StageKey,
+        row: u32,
+        task: TaskId,
+        holder: ExecutorKey,
+        output: TaskOutput,
+    ) {
+        let trust = self.planted(PlantedBug::TrustSecondRuns);
         let stage = &mut self.stages[key];
         stage.tasks.win(row, task.attempt, holder);
+        if stage.tasks.differs(row, output.digest()) && stage.was_complete && !trust {
+            stage.generation += 1;
+        }
         stage.version += 1;
         stage.input_failures = 0;
         if !stage.copies.is_empty() {
@@ -94,16 +112,16 @@ impl Scheduler {
     }
 
     /// Keeps a finished task of a gang until all have finished; then all count at once.
-    fn hold(&mut self, run: &Run) {
+    fn hold(&mut self, run: &Run, output: TaskOutput) {
         let key = run.stage;
-        let held = Held { task: run.task, row: run.row, executor: run.executor };
+        let held = Held { task: run.task, row: run.row, executor: run.executor, output };
         self.stages[key].held.push(held);
         if self.stages[key].held.len() < self.stages[key].rows as usize {
             return;
         }
         let all = std::mem::take(&mut self.stages[key].held);
         for held in all {
-            self.accept(key, held.row, held.task, held.executor);
+            self.accept(key, held.row, held.task, held.executor, held.output);
         }
     }
 
@@ -195,18 +213,15 @@ impl Scheduler {
 
     fn on_input_failure(&mut self, run: &Run, failure: TaskFailure) {
         let key = run.stage;
-        let missing = match failure {
-            TaskFailure::FetchFailed { shuffle, .. } | TaskFailure::InputMissing { shuffle } => {
-                shuffle
-            }
+        let (missing, outputs) = match &failure {
+            TaskFailure::FetchFailed { shuffle, outputs, .. } => (*shuffle, outputs.as_slice()),
+            TaskFailure::InputMissing { shuffle } => (*shuffle, [].as_slice()),
             _ => return,
         };
-        let lost = match failure {
-            TaskFailure::FetchFailed { shuffle, map, attempt, executor, .. } => {
-                self.lose_output(shuffle, map, executor, attempt)
-            }
-            _ => None,
-        };
+        let mut lost = None;
+        for &LostOutput { map, attempt, executor } in outputs {
+            lost = self.lose_output(missing, map, executor, attempt).or(lost);
+        }
         let stage = &mut self.stages[key];
         for input in stage.inputs.iter_mut().filter(|input| input.shuffle == missing) {
             input.needed = true;

@@ -17,18 +17,21 @@ pub enum TaskFailure {
         /// The position of the record within the partition, from 0, where known.
         record: Option<u64>,
     },
-    /// A map output that the driver had announced could not be read, or was corrupt.
-    #[error("{shuffle} map {map} (attempt {attempt}) could not be read from {executor}: {why}")]
+    /// Input that cannot be used, or rows that cannot be written, whoever tries: bytes that are not
+    /// UTF-8, a row without an encoding.
+    #[error("{message}")]
+    Data {
+        /// Which file or row, and what to do.
+        message: String,
+    },
+    /// Map outputs that the driver had announced could not be read, or were corrupt.
+    #[error("of {shuffle}, {} could not be read: {why}", named(.outputs))]
     FetchFailed {
         /// The shuffle.
         shuffle: ShuffleId,
-        /// The map index.
-        map: u32,
-        /// The map attempt that was announced.
-        attempt: u32,
-        /// The executor it was to be read from.
-        executor: ExecutorId,
-        /// What the reader was told.
+        /// All outputs that the task could not read, of those it needs.
+        outputs: Vec<LostOutput>,
+        /// What the reader was told of the first.
         why: String,
     },
     /// A persisted copy has gone, and the shuffle below it is not there to rebuild it from.
@@ -78,6 +81,31 @@ pub enum TaskFailure {
     },
 }
 
+/// A map output that could not be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LostOutput {
+    /// The map index.
+    pub map: u32,
+    /// The map attempt that was announced.
+    pub attempt: u32,
+    /// The executor it was to be read from.
+    pub executor: ExecutorId,
+}
+
+/// The first of these outputs, and how many more there are.
+fn named(outputs: &[LostOutput]) -> String {
+    match outputs {
+        [] => "nothing".to_owned(),
+        [LostOutput { map, attempt, executor }, rest @ ..] => {
+            let more = match rest.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!("map {map} (attempt {attempt}) of {executor}{more}")
+        }
+    }
+}
+
 /// What follows from a failure, apart from what it makes lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Disposition {
@@ -100,7 +128,7 @@ pub enum FreeCause {
 
 impl TaskFailure {
     /// Whether it retries, and whether it counts. What it makes lost: a `FetchFailed` loses the named
-    /// map output, an `ExecutorLost` all outputs of that executor, the others nothing.
+    /// map outputs, an `ExecutorLost` all outputs of that executor, the others nothing.
     #[must_use]
     pub fn disposition(&self) -> Disposition {
         match self {
@@ -113,7 +141,9 @@ impl TaskFailure {
             Self::Cancelled | Self::ExecutorLost { .. } => {
                 Disposition::RetryFree(FreeCause::Executor)
             }
-            Self::Disk { retryable: false, .. } | Self::Internal { .. } => Disposition::Fatal,
+            Self::Data { .. } | Self::Disk { retryable: false, .. } | Self::Internal { .. } => {
+                Disposition::Fatal
+            }
         }
     }
 }
@@ -203,13 +233,13 @@ pub enum JobError {
         /// The grace period.
         grace_ms: u64,
     },
-    /// An output that a second run may not reproduce was lost after results built on it had been
-    /// handed on.
+    /// An output was lost from which results had been built and handed on, and a second run did not
+    /// reproduce it, or need not.
     #[error(
-        "{stage} ({name}) is not deterministic and lost output that results handed on were built from; checkpoint it, or mark it deterministic"
+        "{stage} ({name}) does not give the same rows twice, and lost output from which results were built that have been handed on; checkpoint it, or let its closures depend on their input alone"
     )]
     Indeterminate {
-        /// The stage whose output was lost.
+        /// The stage whose rows changed.
         stage: StageId,
         /// The stage's name.
         name: String,

@@ -158,17 +158,53 @@ impl Scheduler {
         let now: u64 = inputs.map(|input| self.stages[input.stage].generation).sum();
         let stale = stage.made_from != now && (stage.tasks.done > 0 || stage.running > 0);
         if stale && stage.shuffle().is_none() && stage.tasks.done > 0 {
-            let error = JobError::Indeterminate { stage: stage.id, name: stage.name.clone() };
+            let changed = &self.stages[self.changed_input(key)];
+            let error = JobError::Indeterminate { stage: changed.id, name: changed.name.clone() };
             self.fail_jobs_waiting_for(key, &error);
             return false;
         }
         if stale {
             self.cancel_runs(key);
             self.roll_back(key);
-            self.stages[key].queue_missing();
+            if self.stages[key].is_active() {
+                self.stages[key].queue_missing();
+            }
         }
         self.stages[key].made_from = now;
         true
+    }
+
+    /// Rolls back whatever was made from outputs that a stage has replaced by others, over all stages
+    /// above it, complete ones included: a reader of both would mix two answers.
+    fn roll_back_readers(&mut self, key: StageKey) {
+        let mut stack = vec![key];
+        while let Some(key) = stack.pop() {
+            let consumers = self.stages.get(key).map(|stage| stage.consumers.clone());
+            for consumer in consumers.into_iter().flatten() {
+                let Some(before) = self.stages.get(consumer).map(|stage| stage.generation) else {
+                    continue;
+                };
+                if self.match_generations(consumer) {
+                    if self.stages[consumer].generation != before {
+                        stack.push(consumer);
+                    }
+                    self.wake(consumer);
+                }
+            }
+        }
+    }
+
+    /// The stage from which other rows came than before: the lowest below `key` that has replaced its
+    /// outputs.
+    fn changed_input(&self, mut key: StageKey) -> StageKey {
+        let changed = |key: StageKey| {
+            let mut inputs = self.stages[key].inputs.iter().map(|input| input.stage);
+            inputs.find(|input| self.stages[*input].generation > 0)
+        };
+        while let Some(input) = changed(key) {
+            key = input;
+        }
+        key
     }
 
     fn forget_outputs(&mut self, key: StageKey) {
@@ -199,7 +235,9 @@ impl Scheduler {
             return;
         }
         self.release_inputs(key);
-        for consumer in self.stages[key].consumers.clone() {
+        self.roll_back_readers(key);
+        let consumers = self.stages.get(key).map(|stage| stage.consumers.clone());
+        for consumer in consumers.into_iter().flatten() {
             self.wake(consumer);
         }
     }

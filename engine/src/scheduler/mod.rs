@@ -57,7 +57,7 @@ use millstream_planner::ids::{JobId, StageId};
 use slab::Slab;
 
 pub use config::{SchedulerConfig, SpeculationConfig};
-pub use failures::{Disposition, FreeCause, JobError, LossReason, TaskFailure};
+pub use failures::{Disposition, FreeCause, JobError, LossReason, LostOutput, TaskFailure};
 pub use messages::{Command, Event, JobSpec};
 #[cfg(any(test, feature = "planted-bugs"))]
 pub use planted::PlantedBug;

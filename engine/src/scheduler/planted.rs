@@ -26,12 +26,14 @@ pub enum PlantedBug {
     OvercommitMemory,
     /// The grant of a dead attempt is never freed.
     KeepGrantOfDeadAttempt,
+    /// A second run of a map task is not held against the first.
+    TrustSecondRuns,
 }
 
 #[cfg(any(test, feature = "planted-bugs"))]
 impl PlantedBug {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::AcceptStaleAttempt,
         Self::KeepOutputsOfLostExecutor,
         Self::GrantTwice,
@@ -41,5 +43,6 @@ impl PlantedBug {
         Self::ForgetRequeueOnLoss,
         Self::OvercommitMemory,
         Self::KeepGrantOfDeadAttempt,
+        Self::TrustSecondRuns,
     ];
 }

@@ -89,7 +89,7 @@ impl Rig {
     }
 }
 
-const MAP: TaskOutput = TaskOutput::Map { bytes: 1, rows: 1 };
+const MAP: TaskOutput = TaskOutput::Map { bytes: 1, rows: 1, digest: None };
 
 fn panicked() -> TaskFailure {
     TaskFailure::User { message: "boom".into(), record: Some(3) }
@@ -119,9 +119,7 @@ fn a_fetch_failure_recomputes_the_one_map_output_that_is_missing() {
     rig.finish(0, MAP);
     let failure = TaskFailure::FetchFailed {
         shuffle: ShuffleId(1),
-        map: 1,
-        attempt: 0,
-        executor: ExecutorId(1),
+        outputs: vec![LostOutput { map: 1, attempt: 0, executor: ExecutorId(1) }],
         why: "connection refused".to_owned(),
     };
     rig.fail(0, failure);

@@ -1,6 +1,7 @@
 //! The identities and plain values that the scheduler and its driver exchange.
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::ops::Add;
 
 use millstream_planner::ids::{JobId, StageId};
@@ -124,6 +125,16 @@ impl Capacity {
     }
 }
 
+impl TaskOutput {
+    /// The digest of a map output, where there is one.
+    pub(super) fn digest(self) -> Option<NonZeroU64> {
+        match self {
+            Self::Map { digest, .. } => digest,
+            Self::Result | Self::Committed => None,
+        }
+    }
+}
+
 /// What a finished task left behind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum TaskOutput {
@@ -133,6 +144,9 @@ pub enum TaskOutput {
         bytes: u64,
         /// Rows over all reduce partitions.
         rows: u64,
+        /// Tells these rows, by reduce partition and in their order, from others. `None` if it was not
+        /// computed, or if another run may rightly leave others.
+        digest: Option<NonZeroU64>,
     },
     /// A value, whose payload the driver holds until it is accepted or dropped.
     Result,

@@ -106,6 +106,10 @@ impl Dir {
         self.account.lock().live_bytes
     }
 
+    pub(super) fn files(&self) -> u64 {
+        self.account.lock().live_files
+    }
+
     pub(super) fn quota(&self) -> Option<u64> {
         self.quota
     }

@@ -227,7 +227,7 @@ impl LocalDirs {
             match dir.room() {
                 Ok(room) => {
                     let full = dir.state() == DirState::Full;
-                    candidates.push(Candidate { id: dir.id, full, room });
+                    candidates.push(Candidate { id: dir.id, full, room, files: dir.files() });
                 }
                 Err(error) => self.fail(dir, &error),
             }
@@ -256,14 +256,19 @@ struct Candidate {
     id: DirId,
     full: bool,
     room: u64,
+    files: u64,
 }
 
-/// The one with the most room, the first of equals. One that was found full comes after all others,
-/// and one without any room never.
+/// Of those with about the most room, the one with the fewest files, so that directories of one file
+/// system, or disks filled alike, share the load. One that was found full comes after all others, and
+/// one without any room never.
 fn choose(candidates: &[Candidate]) -> Option<DirId> {
-    let with_room = candidates.iter().filter(|candidate| candidate.room > 0);
-    // `max_by_key` would take the last of equals.
-    with_room.rev().max_by_key(|candidate| (!candidate.full, candidate.room)).map(|best| best.id)
+    let with_room = || candidates.iter().filter(|candidate| candidate.room > 0);
+    let full = with_room().all(|candidate| candidate.full);
+    let eligible = || with_room().filter(|candidate| candidate.full == full);
+    let most = eligible().map(|candidate| candidate.room).max()?;
+    let about_the_most = eligible().filter(|candidate| candidate.room >= most - most / 8);
+    about_the_most.min_by_key(|candidate| (candidate.files, candidate.id)).map(|best| best.id)
 }
 
 /// A plain name that cannot meet a temporary file or the owner's record, which start with a dot.
@@ -295,7 +300,18 @@ mod tests {
     use super::*;
 
     fn candidate(id: u32, full: bool, room: u64) -> Candidate {
-        Candidate { id: DirId(id), full, room }
+        Candidate { id: DirId(id), full, room, files: 0 }
+    }
+
+    #[test]
+    fn directories_with_about_the_same_room_get_as_many_files() {
+        let mut dirs =
+            [candidate(0, false, 950), candidate(1, false, 800), candidate(2, false, 1000)];
+        for _ in 0..10 {
+            let chosen = choose(&dirs).unwrap();
+            dirs[chosen.0 as usize].files += 1;
+        }
+        assert_eq!(dirs.map(|dir| dir.files), [5, 0, 5]);
     }
 
     #[test]

@@ -9,6 +9,9 @@ use crate::digest::RowDigest;
 use crate::read::{Segment, SegmentError};
 use crate::store::LocalDirs;
 
+/// Rows that take few bytes, or none, fill a block by their number.
+const BLOCK_ROWS_MAX: usize = 1 << 16;
+
 /// How a [`PartitionedWriter`] writes.
 #[derive(Clone)]
 pub struct WriterConfig {
@@ -22,17 +25,17 @@ pub struct WriterConfig {
     pub codec: Codec,
     /// A block is closed when its rows take this many bytes: 256 KiB by default.
     pub block_bytes: usize,
-    /// Whether to compute digests. Rows that stay in memory are then encoded too, for the digest
-    /// alone, so that the figures do not depend on what was spilled.
-    pub digests: bool,
+    /// Whether an output that stays in memory as a whole is encoded for its digests alone. What
+    /// goes to a file, in part or as a whole, always has digests.
+    pub digest_memory: bool,
 }
 
 impl WriterConfig {
-    /// The defaults: lz4, blocks of 256 KiB, no digests.
+    /// The defaults: lz4, blocks of 256 KiB, no digests of what stays in memory.
     #[must_use]
     pub fn new(dirs: Arc<LocalDirs>, name: impl Into<String>, partitions: u32) -> Self {
-        let (codec, block_bytes, digests) = (Codec::default(), 256 << 10, false);
-        Self { dirs, name: name.into(), partitions, codec, block_bytes, digests }
+        let (codec, block_bytes, digest_memory) = (Codec::default(), 256 << 10, false);
+        Self { dirs, name: name.into(), partitions, codec, block_bytes, digest_memory }
     }
 }
 
@@ -44,7 +47,8 @@ pub struct PartitionedOutput<T> {
     pub segment: Option<Segment>,
     /// By partition, the rows that stayed in memory, in chunks.
     pub memory: Vec<Vec<Vec<T>>>,
-    /// By partition, the digest of all its rows, if digests were asked for.
+    /// By partition, the digest of all its rows, wherever they are; see
+    /// [`WriterConfig::digest_memory`].
     pub digests: Option<Vec<RowDigest>>,
 }
 
@@ -74,18 +78,19 @@ pub struct PartitionedWriter<T, C> {
 /// What turns rows into blocks.
 struct Encoding<C> {
     codec: C,
-    /// The block at hand.
+    /// The block at hand, and where each of its rows ends.
     payload: Vec<u8>,
-    /// By partition, of all rows encoded so far; `None` if digests are not wanted.
-    digests: Option<Vec<RowDigest>>,
+    ends: Vec<usize>,
+    /// By partition, of all rows encoded so far.
+    digests: Vec<RowDigest>,
 }
 
 impl<T, C: RowCodec<T>> PartitionedWriter<T, C> {
     /// A writer without rows. No file is created before the first spill.
     pub fn new(config: WriterConfig, codec: C) -> Self {
         let partitions = config.partitions as usize;
-        let digests = config.digests.then(|| vec![RowDigest::default(); partitions]);
-        let encoding = Encoding { codec, payload: Vec::new(), digests };
+        let digests = vec![RowDigest::default(); partitions];
+        let encoding = Encoding { codec, payload: Vec::new(), ends: Vec::new(), digests };
         let rows = (0..partitions).map(|_| Chunks::default()).collect();
         Self { config, rows, buffered_bytes: 0, segment: None, encoding }
     }
@@ -142,12 +147,14 @@ impl<T, C: RowCodec<T>> PartitionedWriter<T, C> {
         if self.rows.iter().any(|rows| !rows.is_empty()) && !keep(self.buffered_bytes) {
             self.spill()?;
         }
+        let in_memory = self.segment.is_none() && self.rows.iter().any(|rows| !rows.is_empty());
         let segment = self.segment.map(|writer| writer.finish(&self.config.name)).transpose()?;
-        for (partition, rows) in (0..).zip(&self.rows) {
-            self.encoding.digest(partition, rows)?;
-        }
+        let digests = match in_memory && !self.config.digest_memory {
+            true => None,
+            false => Some(self.encoding.digest_rest(&self.rows)?),
+        };
         let memory = self.rows.into_iter().map(Chunks::into_vecs).collect();
-        Ok(PartitionedOutput { segment, memory, digests: self.encoding.digests })
+        Ok(PartitionedOutput { segment, memory, digests })
     }
 
     /// Spills these partitions, which are in increasing order.
@@ -171,7 +178,7 @@ impl<T, C: RowCodec<T>> PartitionedWriter<T, C> {
             };
             self.encoding.write(partition, rows, self.config.block_bytes, writer)?;
         }
-        self.encoding.payload = Vec::new();
+        (self.encoding.payload, self.encoding.ends) = (Vec::new(), Vec::new());
         Ok(self.segment.as_ref().map_or(0, SegmentWriter::bytes_written) - before)
     }
 }
@@ -192,69 +199,51 @@ impl<C> Encoding<C> {
     where
         C: RowCodec<T>,
     {
-        let mut block = RowDigest::default();
-        let mut block_rows = 0;
         for row in rows.into_vecs().into_iter().flatten() {
-            let start = self.encode(partition, &row)?;
-            block_rows += 1;
-            if self.digests.is_some() {
-                block.push(&self.payload[start..]);
-            }
-            if self.payload.len() >= block_bytes || block_rows == u32::MAX {
-                self.close(partition, &mut block_rows, &mut block, writer)?;
+            self.encode(partition, &row)?;
+            self.ends.push(self.payload.len());
+            if self.payload.len() >= block_bytes || self.ends.len() >= BLOCK_ROWS_MAX {
+                self.close(partition, writer)?;
             }
         }
-        self.close(partition, &mut block_rows, &mut block, writer)
+        self.close(partition, writer)
     }
 
     /// Writes the block at hand and begins another.
-    fn close(
-        &mut self,
-        partition: u32,
-        rows: &mut u32,
-        digest: &mut RowDigest,
-        writer: &mut SegmentWriter,
-    ) -> Result<(), SegmentError> {
-        let of_block = self.digests.is_some().then_some(*digest);
-        writer.write_block(partition, &self.payload, *rows, of_block)?;
-        if let Some(digests) = &mut self.digests {
-            let whole = &mut digests[partition as usize];
-            *whole = whole.then(*digest);
-        }
+    fn close(&mut self, partition: u32, writer: &mut SegmentWriter) -> Result<(), SegmentError> {
+        let digest = RowDigest::of_rows(&self.payload, &self.ends);
+        writer.write_block(partition, &self.payload, self.ends.len() as u32, Some(digest))?;
+        let whole = &mut self.digests[partition as usize];
+        *whole = whole.then(digest);
         self.payload.clear();
-        (*rows, *digest) = (0, RowDigest::default());
+        self.ends.clear();
         Ok(())
     }
 
-    /// Adds rows that stay in memory to the digest, if there is one.
-    fn digest<T>(&mut self, partition: u32, rows: &Chunks<T>) -> Result<(), SegmentError>
+    /// The digests with the rows that stay in memory added.
+    fn digest_rest<T>(mut self, rows: &[Chunks<T>]) -> Result<Vec<RowDigest>, SegmentError>
     where
         C: RowCodec<T>,
     {
-        if self.digests.is_none() {
-            return Ok(());
-        }
-        for row in rows.as_slices().iter().flatten() {
-            self.payload.clear();
-            self.encode(partition, row)?;
-            if let Some(digests) = &mut self.digests {
-                digests[partition as usize].push(&self.payload);
+        for (partition, rows) in (0..).zip(rows) {
+            for row in rows.as_slices().iter().flatten() {
+                self.payload.clear();
+                self.encode(partition, row)?;
+                self.digests[partition as usize].push(&self.payload);
             }
         }
-        Ok(())
+        Ok(self.digests)
     }
 
-    /// Appends a row to the block at hand and returns where in it the row starts.
+    /// Appends a row to the block at hand.
     #[inline]
-    fn encode<T>(&mut self, partition: u32, row: &T) -> Result<usize, SegmentError>
+    fn encode<T>(&mut self, partition: u32, row: &T) -> Result<(), SegmentError>
     where
         C: RowCodec<T>,
     {
-        let start = self.payload.len();
         self.codec
             .encode(row, &mut self.payload)
-            .map_err(|source| SegmentError::Row { partition, source })?;
-        Ok(start)
+            .map_err(|source| SegmentError::Row { partition, source })
     }
 }
 

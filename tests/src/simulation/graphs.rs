@@ -10,6 +10,7 @@ use millstream_planner::stages::{
 };
 
 use super::prng::Prng;
+use super::rows::{LIAR, is_repeatable};
 
 /// A job and what will happen to it.
 #[derive(Clone, Debug)]
@@ -84,9 +85,10 @@ fn random_stage(
         (true, false) => StageOutput::Result,
     };
     let gang = rng.one_in(12) && !matches!(output, StageOutput::Commit);
+    let kind = if !last && rng.one_in(12) { LIAR } else { "stage" };
     Stage {
         id: StageId(*ids),
-        name: format!("stage {number}"),
+        name: format!("{kind} {number}"),
         partitions,
         inputs: inputs(rng, earlier),
         output,
@@ -117,9 +119,9 @@ fn inputs(rng: &mut Prng, earlier: &[Stage]) -> Vec<StageInput> {
     inputs
 }
 
-/// Whether neither a stage nor one it reads from is indeterminate.
+/// Whether a stage and all it reads from give the same rows each time.
 fn is_deterministic(stage: &Stage, earlier: &[Stage]) -> bool {
-    stage.determinism != Determinism::Indeterminate
+    is_repeatable(stage)
         && stage.inputs.iter().all(|input| {
             let writer = earlier.iter().find(|other| other.id == input.shuffle.stage());
             writer.is_some_and(|writer| is_deterministic(writer, earlier))

@@ -2,7 +2,10 @@
 //!
 //! A reader's partition takes the rows whose place falls on it. In an indeterminate stage the place
 //! depends on the attempt, as after a round-robin repartition of unordered input: each attempt has the
-//! same rows, spread otherwise. Whoever mixes two attempts then loses rows or has them twice.
+//! same rows, spread otherwise. Whoever mixes two attempts then loses rows or has them twice. Some
+//! stages that call themselves deterministic do the same.
+
+use std::num::NonZeroU64;
 
 use millstream_planner::stages::{Determinism, Stage, StageGraph};
 
@@ -30,11 +33,23 @@ pub fn compute(stage: &Stage, partition: u32, attempt: u32, read: &[Row]) -> Vec
     } else {
         read.iter().map(|row| mix(row.id ^ stage.id.0)).collect()
     };
-    let salt = match stage.determinism {
-        Determinism::Indeterminate => u64::from(attempt) + 1,
-        Determinism::Deterministic | Determinism::Unordered => 0,
-    };
+    let salt = if is_repeatable(stage) { 0 } else { u64::from(attempt) + 1 };
     ids.into_iter().map(|id| Row { id, place: mix(id ^ salt) }).collect()
+}
+
+/// How the name begins of a stage that does not give the same rows twice, whatever it says.
+pub const LIAR: &str = "liar";
+
+/// Whether each attempt of a stage's tasks gives the same rows.
+#[must_use]
+pub fn is_repeatable(stage: &Stage) -> bool {
+    stage.determinism != Determinism::Indeterminate && !stage.name.starts_with(LIAR)
+}
+
+/// What the rows of a map output are known by.
+#[must_use]
+pub fn digest(rows: &[Row]) -> Option<NonZeroU64> {
+    NonZeroU64::new(rows.iter().fold(1, |digest, row| mix(digest ^ mix(row.id) ^ row.place)))
 }
 
 /// The rows of a map output that go to a partition of a reader.

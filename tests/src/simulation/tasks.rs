@@ -2,7 +2,9 @@
 
 use std::rc::Rc;
 
-use millstream::scheduler::{Event, ExecutorId, Incarnation, TaskFailure, TaskId, TaskOutput};
+use millstream::scheduler::{
+    Event, ExecutorId, Incarnation, LostOutput, TaskFailure, TaskId, TaskOutput,
+};
 use millstream_planner::ids::ShuffleId;
 use millstream_planner::stages::{Need, Stage, StageOutput};
 
@@ -98,8 +100,9 @@ impl World {
         let count = rows.len() as u64;
         let (output, payload) = match stage.output {
             StageOutput::Shuffle { shuffle, .. } => {
+                let digest = rows::digest(&rows);
                 executor.store.insert((shuffle, task.partition, task.attempt), rows);
-                (TaskOutput::Map { bytes: count * 16, rows: count }, None)
+                (TaskOutput::Map { bytes: count * 16, rows: count, digest }, None)
             }
             StageOutput::Result => (TaskOutput::Result, Some(rows)),
             StageOutput::Commit => (TaskOutput::Committed, Some(rows)),
@@ -166,23 +169,22 @@ impl World {
                 read.extend(self.read_copy(task, stage, *shuffle));
                 continue;
             }
+            let mut outputs = Vec::new();
             for (map, location) in (0_u32..).zip(maps) {
                 let Some(at) = location else {
                     self.figures.count("evicted copies");
                     return Err(TaskFailure::InputMissing { shuffle: *shuffle });
                 };
-                let rows = self.fetch(*shuffle, map, at.executor, at.incarnation, at.attempt, id);
-                let Some(rows) = rows else {
-                    self.figures.count("fetch failures");
-                    return Err(TaskFailure::FetchFailed {
-                        shuffle: *shuffle,
-                        map,
-                        attempt: at.attempt,
-                        executor: at.executor,
-                        why: "simulated".to_owned(),
-                    });
-                };
-                read.extend(rows::select(&rows, stage, task.partition));
+                let (executor, attempt) = (at.executor, at.attempt);
+                match self.fetch(*shuffle, map, executor, at.incarnation, attempt, id) {
+                    Some(rows) => read.extend(rows::select(&rows, stage, task.partition)),
+                    None => outputs.push(LostOutput { map, attempt, executor }),
+                }
+            }
+            if !outputs.is_empty() {
+                self.figures.count("fetch failures");
+                let (shuffle, why) = (*shuffle, "simulated".to_owned());
+                return Err(TaskFailure::FetchFailed { shuffle, outputs, why });
             }
         }
         Ok(read)

@@ -3,7 +3,7 @@
 
 use millstream::scheduler::{Census, Disposition, FreeCause, JobError, TaskFailure};
 use millstream_planner::ids::{JobId, StageId};
-use millstream_planner::stages::{Determinism, Stage, StageOutput};
+use millstream_planner::stages::{Stage, StageOutput};
 
 use super::rows::{self, Row};
 use super::world::{SimJob, World};
@@ -50,8 +50,7 @@ fn check_rows(world: &World, id: JobId, job: &SimJob) -> Result<(), String> {
         got.extend(rows.iter());
     }
     // Indeterminate stages place rows anywhere: only all of them together are known.
-    let indeterminate =
-        spec.graph.stages.iter().any(|stage| stage.determinism == Determinism::Indeterminate);
+    let indeterminate = !spec.graph.stages.iter().all(rows::is_repeatable);
     if indeterminate && spec.targets.len() < result.partitions as usize {
         return Ok(());
     }
@@ -94,8 +93,8 @@ fn is_justified(world: &World, job: &SimJob, error: &JobError) -> bool {
         JobError::Unsatisfiable { stage, .. } => {
             !world.books.is_empty() && was_stuck(world, job, *stage)
         }
-        JobError::Indeterminate { .. } => {
-            any(&|stage| stage.determinism == Determinism::Indeterminate)
+        JobError::Indeterminate { stage, .. } => {
+            any(&|known| known.id == *stage && !rows::is_repeatable(known))
         }
         JobError::Cancelled { .. } => job.plan.cancel_at.is_some_and(|at| at <= world.now),
         JobError::Malformed { .. } => false,

@@ -173,7 +173,7 @@ impl Talk {
         sessions.0.lock().totals.insert((executor, incarnation), totals);
         let parts = self.results.remove(&task).unwrap_or_default();
         let outcome = match outcome {
-            EndedAs::Map { rows, bytes } => Ok(Outcome::Kept { rows, bytes }),
+            EndedAs::Map { rows, bytes, digest } => Ok(Outcome::Kept { rows, bytes, digest }),
             EndedAs::Result(last) => decode_result(driver, task, parts, last),
             EndedAs::Failed(failure) => Ok(Outcome::Failed(failure)),
         };

@@ -179,7 +179,7 @@ fn keep(task: TaskId, report: Report, runtime: &Runtime) -> Report {
                 // An attempt is launched only after the driver has given up those before it.
                 runtime.store.remove(key, before);
             }
-            let kept = Outcome::Kept { rows: map.rows, bytes: map.bytes };
+            let kept = Outcome::Kept { rows: map.rows, bytes: map.bytes, digest: map.digest };
             runtime.store.commit(key, u64::from(task.attempt), map.output);
             kept
         }

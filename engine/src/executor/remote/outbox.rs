@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::events::{Listener, Record};
-use crate::executor::{Outcome, Output, Program, Report, Runtime, TaskMetrics};
+use crate::executor::{MapResult, Outcome, Output, Program, Report, Runtime, TaskMetrics};
 use crate::protocol::{Ended, EndedAs, PART_BYTES, ToDriver, Totals};
 use crate::scheduler::{TaskFailure, TaskId};
 
@@ -81,8 +81,8 @@ impl Outbox {
     /// The outcome as it travels. Of a result, all parts but the last are sent.
     fn send_outcome(&self, task: TaskId, outcome: Outcome, program: &Program) -> EndedAs {
         match outcome {
-            Outcome::Map(map) => EndedAs::Map { rows: map.rows, bytes: map.bytes },
-            Outcome::Kept { rows, bytes } => EndedAs::Map { rows, bytes },
+            Outcome::Map(MapResult { rows, bytes, digest, .. })
+            | Outcome::Kept { rows, bytes, digest } => EndedAs::Map { rows, bytes, digest },
             Outcome::Failed(failure) => EndedAs::Failed(failure),
             Outcome::Result(payload) => {
                 let Ok(Output::Action(action)) = program.get().map(|program| &program.output)

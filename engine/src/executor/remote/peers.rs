@@ -84,8 +84,7 @@ impl Peers {
         if stream.ahead.is_none() {
             stream.ahead = stream.read().map_err(|error| TaskError::Fetch {
                 shuffle: self.shuffle,
-                map,
-                attempt: at.attempt,
+                outputs: vec![(map, at.attempt)],
                 holder: Some(holder),
                 why: error,
             })?;

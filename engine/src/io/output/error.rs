@@ -83,6 +83,19 @@ pub enum OutputError {
 }
 
 impl OutputError {
+    /// Whether writing again has a chance.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::NotEmpty { .. }
+            | Self::Foreign { .. }
+            | Self::JobOver { .. }
+            | Self::MissingPart { .. }
+            | Self::Schema { .. } => false,
+            Self::Busy { .. } | Self::Parquet { .. } | Self::Io { .. } => true,
+        }
+    }
+
     /// Adds the path and the action to an error of the operating system.
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();

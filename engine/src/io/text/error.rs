@@ -112,6 +112,13 @@ pub enum InputError {
 }
 
 impl InputError {
+    /// Whether reading again has a chance. What a file holds, or that it is another one by now, does
+    /// not change by reading it again; a failing disk or network may recover.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Damaged { .. } | Self::Io { .. })
+    }
+
     /// Adds the path and the action to an error of the operating system.
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();

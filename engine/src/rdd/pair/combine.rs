@@ -157,8 +157,11 @@ fn write_combined<B: Combine, S: Cell<B::Combiner>>(
         add_chunk::<B, S>(&mut table, state, chunk, &mut found, &mut at);
         if !judge.goes_on(count, table.len()) {
             combining = false;
+            // The judge sees the rows in chunks, and how they are cut depends on memory.
+            writer.depends_on_memory();
             flush(&mut table, &mut writer, partitions)?;
         } else if task.pressed_by(table.bytes(), table.growth(CHUNK_ROWS)) {
+            writer.depends_on_memory();
             flush(&mut table, &mut writer, partitions)?;
             writer.spill()?;
         } else {

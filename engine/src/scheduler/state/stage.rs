@@ -11,7 +11,7 @@ use millstream_planner::stages::{
 
 use super::{ExecutorKey, NONE, QueueKey, TaskTable};
 use crate::scheduler::speculation::RunTimes;
-use crate::scheduler::types::{Millis, StageAttempt, TaskId};
+use crate::scheduler::types::{Millis, StageAttempt, TaskId, TaskOutput};
 
 /// The slab key of a stage.
 pub(in crate::scheduler) type StageKey = usize;
@@ -42,6 +42,7 @@ pub(in crate::scheduler) struct Held {
     pub(in crate::scheduler) task: TaskId,
     pub(in crate::scheduler) row: u32,
     pub(in crate::scheduler) executor: ExecutorKey,
+    pub(in crate::scheduler) output: TaskOutput,
 }
 
 /// A failed task that would rather not go back to where it failed.
@@ -212,7 +213,7 @@ impl StageState {
     pub(in crate::scheduler) fn allocate(&mut self) {
         if !self.tasks.is_allocated() {
             let local = !self.host_lists().is_empty();
-            self.tasks = TaskTable::new(self.rows, self.commits(), local);
+            self.tasks = TaskTable::new(self.rows, self.output, local);
         }
     }
 

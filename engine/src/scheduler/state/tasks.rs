@@ -1,6 +1,10 @@
 //! The tasks of a stage as dense columns: some twenty bytes a task, allocated when the stage first
 //! runs.
 
+use std::num::NonZeroU64;
+
+use millstream_planner::stages::StageOutput;
+
 use super::{ExecutorKey, RunKey};
 use crate::scheduler::bitset::BitSet;
 
@@ -21,6 +25,8 @@ pub(in crate::scheduler) struct TaskTable {
     pub(in crate::scheduler) winner: Vec<u32>,
     /// The executor that holds the accepted attempt's output.
     pub(in crate::scheduler) holder: Vec<u32>,
+    /// What the output accepted last is known by, kept when it is lost. Shuffle-writing stages only.
+    digest: Vec<Option<NonZeroU64>>,
     /// Committing stages only: the attempt that may commit, or `NONE`.
     pub(in crate::scheduler) granted: Vec<u32>,
     /// How many have a winner.
@@ -34,8 +40,10 @@ pub(in crate::scheduler) struct TaskTable {
 }
 
 impl TaskTable {
-    pub(in crate::scheduler) fn new(rows: u32, commits: bool, local: bool) -> Self {
+    pub(in crate::scheduler) fn new(rows: u32, output: StageOutput, local: bool) -> Self {
         let len = rows as usize;
+        let commits = matches!(output, StageOutput::Commit);
+        let writes = matches!(output, StageOutput::Shuffle { .. });
         Self {
             attempts: vec![0; len],
             failures: vec![0; len],
@@ -43,6 +51,7 @@ impl TaskTable {
             running: vec![NONE; len],
             winner: vec![NONE; len],
             holder: vec![NONE; len],
+            digest: if writes { vec![None; len] } else { Vec::new() },
             granted: if commits { vec![NONE; len] } else { Vec::new() },
             done: 0,
             pending: BitSet::new(rows),
@@ -73,6 +82,15 @@ impl TaskTable {
         self.holder[row] = NONE;
         self.done -= u32::from(had);
         had
+    }
+
+    /// Notes what the output of a row is known by; whether the one before it was known to be another.
+    pub(in crate::scheduler) fn differs(&mut self, row: u32, digest: Option<NonZeroU64>) -> bool {
+        let (Some(known), Some(_)) = (self.digest.get_mut(row as usize), digest) else {
+            return false;
+        };
+        let before = std::mem::replace(known, digest);
+        before.is_some() && before != digest
     }
 
     /// Neither done nor running.

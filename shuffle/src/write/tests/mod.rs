@@ -41,7 +41,7 @@ fn local_dirs() -> (TempDir, Arc<LocalDirs>) {
 fn config(dirs: &Arc<LocalDirs>, partitions: u32) -> WriterConfig {
     WriterConfig {
         block_bytes: 100,
-        digests: true,
+        digest_memory: true,
         ..WriterConfig::new(Arc::clone(dirs), "out", partitions)
     }
 }

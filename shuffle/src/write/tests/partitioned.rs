@@ -33,6 +33,20 @@ fn rows_that_stay_in_memory_make_no_file() {
 }
 
 #[test]
+fn rows_that_stay_in_memory_are_encoded_for_a_digest_only_if_that_is_asked_for() {
+    let (_root, dirs) = local_dirs();
+    let finish = |digest_memory| {
+        let config = WriterConfig { digest_memory, ..config(&dirs, 2) };
+        let mut writer = PartitionedWriter::new(config, Integers);
+        writer.push(1, u64::MAX).unwrap();
+        writer.finish(|_| true)
+    };
+    assert_eq!(finish(false).unwrap().digests, None);
+    let error = finish(true).unwrap_err();
+    assert!(matches!(error, SegmentError::Row { partition: 1, .. }), "the largest has no encoding");
+}
+
+#[test]
 fn no_rows_make_no_file_and_ask_nothing() {
     let (_root, dirs) = local_dirs();
     let writer = PartitionedWriter::new(config(&dirs, 2), Integers);
@@ -73,7 +87,7 @@ fn a_row_without_an_encoding_names_its_partition() {
 fn a_thousand_partitions() {
     let (_root, dirs) = local_dirs();
     let mut writer =
-        PartitionedWriter::new(WriterConfig { digests: false, ..config(&dirs, 1000) }, Integers);
+        PartitionedWriter::new(WriterConfig::new(Arc::clone(&dirs), "out", 1000), Integers);
     for row in 0..200_000u64 {
         writer.push((row % 997) as u32, row).unwrap();
         if row % 60_000 == 59_999 {
@@ -82,7 +96,8 @@ fn a_thousand_partitions() {
         }
     }
     let output = writer.finish(|_| false).unwrap();
-    assert_eq!(output.digests, None);
+    let kept = (0..200_000u64).filter(|row| row % 997 == 3).collect::<Vec<_>>();
+    assert_eq!(output.digests.unwrap()[3], digest(&kept), "what is spilled has digests");
     let segment = output.segment.unwrap();
     for partition in 0..1000 {
         let expected = (0..200_000u64).filter(|row| row % 997 == u64::from(partition));
