@@ -222,8 +222,7 @@ async fn record(proxy: TcpListener, server: SocketAddr) -> Vec<u8> {
         from_client.read_exact(&mut sent[part.clone()]).await.unwrap();
         to_server.write_all(&sent[part]).await.unwrap();
     }
-    // Held until the client has its verdict.
-    from_client.read_to_end(&mut Vec::new()).await.unwrap();
+    tokio::io::copy(&mut from_client, &mut to_server).await.unwrap();
     sent
 }
 
@@ -233,7 +232,7 @@ async fn a_recorded_handshake_is_no_use() {
     let proxy = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let proxy_addr = proxy.local_addr().unwrap().to_string();
     let recording = tokio::spawn(record(proxy, echo.addr));
-    drop(connect(proxy_addr, &access(), Purpose::Control).await.unwrap());
+    assert_echoes(connect(proxy_addr, &access(), Purpose::Control).await.unwrap()).await;
     let recorded = recording.await.unwrap();
     assert_eq!(echo.stats.accepted(), 1);
 

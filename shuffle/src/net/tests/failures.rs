@@ -124,10 +124,10 @@ fn a_server_that_gives_nothing_is_given_up_in_time() {
     let release = Arc::new(Mutex::new(()));
     let stop = Arc::clone(&release);
     let held = release.lock();
-    let server = serve(Arc::new(Source(move |want: &Want| {
+    let server = serve(source(move |want| {
         let (inner, release) = (Repeat::new(want, 40, 100_000), Arc::clone(&stop));
-        Ok(Box::new(Stuck { inner, frames_before: 20, release }) as Box<dyn BlockCursor>)
-    })));
+        Ok(Box::new(Stuck { inner, frames_before: 20, release }))
+    }));
     let patience = Duration::from_millis(200);
     let limits = FetchLimits { progress_timeout: patience, ..quick_limits() };
     let mut stream = fetcher(limits).fetch(&peer(&server), maps(5, &[(0, 0)]));
@@ -240,9 +240,7 @@ fn a_server_that_breaks_the_rules_is_no_server() {
     for sent in
         [vec![], vec![head(2, true)], vec![head(1, false)], vec![head(1, true), head(1, true)]]
     {
-        let server = serve(Arc::new(Source(move |_: &Want| {
-            Ok(Box::new(Rogue(sent.clone())) as Box<dyn BlockCursor>)
-        })));
+        let server = serve(source(move |_| Ok(Box::new(Rogue(sent.clone())))));
         let error = failure(&mut fetcher(quick_limits()).fetch(&peer(&server), maps(5, &[(1, 0)])));
         assert!(matches!(error.why, FetchFailure::Truncated(_)), "{error}");
     }
@@ -252,11 +250,10 @@ fn a_server_that_breaks_the_rules_is_no_server() {
 fn a_busy_server_is_asked_again() {
     let opened = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&opened);
-    let server =
-        serve(Arc::new(Source(move |want: &Want| match count.fetch_add(1, Ordering::Relaxed) {
-            0 | 1 => Err(Refusal::Busy),
-            _ => Ok(Box::new(Repeat::new(want, 3, 10)) as Box<dyn BlockCursor>),
-        })));
+    let server = serve(source(move |want| match count.fetch_add(1, Ordering::Relaxed) {
+        0 | 1 => Err(Refusal::Busy),
+        _ => Ok(Box::new(Repeat::new(want, 3, 10))),
+    }));
     let mut stream = fetcher(quick_limits()).fetch(&peer(&server), maps(5, &[(1, 0)]));
     assert_eq!(frames(&mut stream).unwrap().len(), 3);
     assert_eq!(opened.load(Ordering::Relaxed), 3);
@@ -264,10 +261,10 @@ fn a_busy_server_is_asked_again() {
 
 #[test]
 fn a_source_that_panics_fails_its_stream_and_no_other() {
-    let server = serve(Arc::new(Source(|want: &Want| match want {
+    let server = serve(source(|want| match want {
         Want::Value { .. } => panic!("on purpose"),
-        want => Ok(Box::new(Repeat::new(want, 3, 10)) as Box<dyn BlockCursor>),
-    })));
+        want => Ok(Box::new(Repeat::new(want, 3, 10))),
+    }));
     let fetcher = fetcher(quick_limits());
     let error = failure(&mut fetcher.fetch(&peer(&server), Want::Value { key: "k".to_owned() }));
     assert!(matches!(error.why, FetchFailure::Failed(_)), "{error}");

@@ -14,7 +14,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tempfile::TempDir;
 
-use super::channel::{Access, ChannelError, Secret};
+use super::channel::{Access, Secret};
 use super::fetch::{FetchError, FetchFailure, FetchLimits, FetchStream, Fetcher};
 use super::serve::{
     BlockCursor, BlockServer, BlockSource, MapParts, ServeLimits, Value, ValueBlocks,
@@ -197,8 +197,13 @@ where
     }
 }
 
+fn source<F>(open: F) -> Arc<dyn BlockSource>
+where
+    F: Fn(&Want) -> Result<Box<dyn BlockCursor>, Refusal> + Send + Sync + 'static,
+{
+    Arc::new(Source(open))
+}
+
 fn repeating(frames: u32, bytes: usize) -> Arc<dyn BlockSource> {
-    Arc::new(Source(move |want: &Want| {
-        Ok(Box::new(Repeat::new(want, frames, bytes)) as Box<dyn BlockCursor>)
-    }))
+    source(move |want| Ok(Box::new(Repeat::new(want, frames, bytes))))
 }

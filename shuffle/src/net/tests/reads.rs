@@ -75,8 +75,7 @@ fn a_connection_is_used_again() {
     for _ in 0..10 {
         assert_eq!(rows(&mut fetcher.fetch(&peer(&server), maps(1, &[(0, 0)]))).unwrap(), [(0, 1)]);
     }
-    // The connection is back when the stream has ended, or a moment later.
-    assert!(server.stats().accepted() < 10, "{}", server.stats().accepted());
+    assert_eq!(server.stats().accepted(), 1);
 }
 
 #[test]
@@ -103,7 +102,7 @@ fn values_come_from_wherever_they_are() {
         all.extend_from_slice(&payload);
     }
     assert_eq!(all, bytes);
-    assert_eq!(rows(&mut fetch("nothing")).unwrap(), []);
+    assert!(rows(&mut fetch("nothing")).unwrap().is_empty());
     assert_eq!(rows(&mut fetch("rows")).unwrap(), [(0, 5), (0, 6), (0, 7)]);
     assert_eq!(rows(&mut fetch("segment")).unwrap(), [(0, 8), (0, 9)]);
     let missing = rows(&mut fetch("other")).unwrap_err();
