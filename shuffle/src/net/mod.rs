@@ -10,3 +10,6 @@ mod want;
 mod wire;
 
 pub use want::{Frame, FrameHead, Refusal, Want};
+
+#[cfg(test)]
+mod tests;

@@ -63,3 +63,62 @@ where
     }
     Ok(EncodedRows { rows: encoded, next: None })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Integers;
+
+    impl RowCodec<u64> for Integers {
+        fn encode(&self, row: &u64, out: &mut Vec<u8>) -> Result<(), CodecError> {
+            if *row == u64::MAX {
+                return Err(CodecError::new("the largest integer has no encoding"));
+            }
+            out.extend_from_slice(&row.to_le_bytes());
+            Ok(())
+        }
+    }
+
+    /// The payloads of all blocks.
+    fn encoded(chunks: Vec<Vec<u64>>) -> Result<Vec<Vec<u8>>, CodecError> {
+        let (mut at, mut payloads) = (Some(RowPosition::default()), Vec::new());
+        while let Some(from) = at {
+            let mut payload = b"before".to_vec();
+            let block = encode_chunks::<u64, Integers>(&chunks, from, &mut payload)?;
+            let payload = payload.split_off(b"before".len());
+            assert_eq!(payload.len(), 8 * block.rows as usize);
+            payloads.push(payload);
+            at = block.next;
+        }
+        Ok(payloads)
+    }
+
+    #[test]
+    fn rows_come_in_order_in_blocks_of_bounded_size() {
+        let rows: Vec<u64> = (0..200_000).collect();
+        for chunk in [1, 7, 8192, 300_000] {
+            let payloads = encoded(rows.chunks(chunk).map(<[u64]>::to_vec).collect()).unwrap();
+            assert!(payloads.iter().all(|payload| payload.len() <= PAYLOAD_BYTES));
+            assert_eq!(payloads.len(), (8 * rows.len()).div_ceil(PAYLOAD_BYTES));
+            let all: Vec<u8> = rows.iter().flat_map(|row| row.to_le_bytes()).collect();
+            assert_eq!(payloads.concat(), all);
+        }
+    }
+
+    #[test]
+    fn no_rows_are_one_block_without_rows() {
+        for chunks in [vec![], vec![vec![]], vec![vec![], vec![]]] {
+            assert_eq!(encoded(chunks).unwrap(), [b""]);
+        }
+    }
+
+    #[test]
+    fn rows_of_another_type_and_rows_without_encoding_are_errors() {
+        assert!(encoded(vec![vec![1], vec![u64::MAX]]).is_err());
+        let other = vec![vec![1_u32]];
+        let encoded = encode_chunks::<u64, Integers>(&other, RowPosition::default(), &mut vec![]);
+        assert!(encoded.is_err());
+    }
+}

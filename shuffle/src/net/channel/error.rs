@@ -81,12 +81,23 @@ pub enum ChannelError {
         /// How long it was given.
         after: Duration,
     },
-    /// The other side cannot be reached, or went away in the middle of the handshake.
+    /// The connection broke off before the handshake was over.
+    #[error(
+        "the handshake with {peer} broke off: {source}; is it a Millstream process, and is TLS on at \
+         both ends or at neither?"
+    )]
+    Handshake {
+        /// The other side.
+        peer: String,
+        /// What the operating system or TLS said.
+        source: Arc<io::Error>,
+    },
+    /// The other side cannot be reached.
     #[error("no connection with {peer}: {source}")]
     Io {
         /// The other side.
         peer: String,
-        /// What the operating system or TLS said.
+        /// What the operating system said.
         source: Arc<io::Error>,
     },
     /// HTTP/2 did not begin on a connection that both sides had agreed to.
@@ -128,7 +139,7 @@ impl ChannelError {
 
     pub(super) fn of(peer: impl Into<String>, failed: Failed) -> Self {
         match failed {
-            Failed::Io(source) => Self::io(peer, source),
+            Failed::Io(source) => Self::Handshake { peer: peer.into(), source: Arc::new(source) },
             Failed::Refused(Objection::Ours(reason)) => Self::Refused { peer: peer.into(), reason },
             Failed::Refused(Objection::Theirs(reason)) => {
                 Self::RefusedByPeer { peer: peer.into(), reason }
@@ -149,7 +160,10 @@ impl ChannelError {
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::TimedOut { .. } | Self::Io { .. } | Self::Http { .. } => true,
+            Self::TimedOut { .. }
+            | Self::Handshake { .. }
+            | Self::Io { .. }
+            | Self::Http { .. } => true,
             _ => self.reason() == Some(Reason::Busy),
         }
     }

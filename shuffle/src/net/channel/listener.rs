@@ -20,7 +20,7 @@ use super::stream::admit;
 use super::{Access, Channel, ChannelError, Purpose, Reason};
 
 /// Handshakes going on at a time; one more is turned away.
-const HANDSHAKES_MAX: usize = 256;
+pub(super) const HANDSHAKES_MAX: usize = 256;
 /// Clients being turned away at a time; one more is hung up on.
 const TURNED_AWAY_MAX: usize = 64;
 /// Authenticated channels that nobody has taken yet.

@@ -107,3 +107,90 @@ impl Progress {
         Ok(is_new)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn frame(map: u32, rows: u32, bytes: &[u8], last: bool) -> Frame {
+        Frame { map, rows, bytes: bytes.to_vec().into(), last }
+    }
+
+    fn want(maps: &[u32]) -> Want {
+        let maps = maps.iter().map(|map| (*map, 0)).collect();
+        Want::Map { shuffle: 1, partition: 2, maps }
+    }
+
+    /// What a server sends for these maps.
+    fn answer(want: &Want, frames: &[Vec<Vec<u8>>]) -> Vec<Frame> {
+        let Want::Map { maps, .. } = want else { panic!("maps were asked for") };
+        let of_map = |&(map, _): &(u32, u64)| {
+            let blocks = &frames[map as usize];
+            let last = blocks.len() - 1;
+            let frame = move |(i, block): (usize, &Vec<u8>)| frame(map, 1, block, i == last);
+            blocks.iter().enumerate().map(frame)
+        };
+        maps.iter().flat_map(of_map).collect()
+    }
+
+    #[test]
+    fn what_was_not_asked_for_is_told() {
+        let mut progress = Progress::new(want(&[4, 5]));
+        assert!(matches!(progress.accept(&frame(5, 1, b"x", true)), Err(Misfit::Unasked(_))));
+        assert_eq!(progress.accept(&frame(4, 1, b"x", true)), Ok(true));
+        assert!(matches!(progress.accept(&frame(4, 1, b"x", true)), Err(Misfit::Unasked(_))));
+        assert_eq!(progress.begin(), want(&[5]));
+        assert_eq!(progress.accept(&frame(5, 1, b"x", true)), Ok(true));
+        assert!(progress.is_done());
+        assert!(matches!(progress.accept(&frame(5, 1, b"x", true)), Err(Misfit::Unasked(_))));
+        assert_eq!(progress.current(), Some((5, 0)));
+    }
+
+    #[test]
+    fn frames_that_changed_are_told_before_anything_new_is_taken() {
+        let first = [frame(0, 1, b"a", false), frame(0, 1, b"b", false)];
+        let changed = [
+            vec![frame(0, 1, b"a", false), frame(0, 1, b"c", false)],
+            vec![frame(0, 1, b"c", false), frame(0, 1, b"b", false)],
+            vec![frame(0, 1, b"a", true)],
+            vec![frame(0, 1, b"a", false), frame(0, 1, b"b", true)],
+        ];
+        for again in changed {
+            let mut progress = Progress::new(want(&[0]));
+            for frame in &first {
+                assert_eq!(progress.accept(frame), Ok(true));
+            }
+            progress.begin();
+            let verdicts: Vec<_> = again.iter().map(|frame| progress.accept(frame)).collect();
+            assert_eq!(verdicts.last(), Some(&Err(Misfit::Changed)));
+            assert!(!verdicts.contains(&Ok(true)));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn however_often_it_is_cut_each_frame_is_had_once_and_in_order(
+            frames in prop::collection::vec(
+                prop::collection::vec(prop::collection::vec(any::<u8>(), 0..30), 1..5),
+                1..6,
+            ),
+            cuts in prop::collection::vec(0usize..12, 0..8),
+        ) {
+            let all: Vec<u32> = (0..frames.len() as u32).collect();
+            let mut progress = Progress::new(want(&all));
+            let mut had = Vec::new();
+            for cut in cuts.into_iter().chain([usize::MAX]) {
+                for frame in answer(&progress.begin(), &frames).into_iter().take(cut) {
+                    if progress.accept(&frame).unwrap() {
+                        had.push(frame);
+                    }
+                }
+            }
+            prop_assert!(progress.is_done());
+            prop_assert_eq!(progress.frames(), had.len() as u64);
+            prop_assert_eq!(had, answer(&want(&all), &frames));
+        }
+    }
+}

@@ -17,10 +17,11 @@ mod parts;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use arrow_flight::flight_service_server::FlightServiceServer;
+use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
@@ -66,7 +67,10 @@ pub struct BlockServer {
     local: SocketAddr,
     stats: Arc<ListenerStats>,
     runtime: Option<Runtime>,
-    stop: Option<oneshot::Sender<()>>,
+    /// Dropped to stop.
+    stop: oneshot::Sender<()>,
+    /// Hears when it has stopped.
+    stopped: Mutex<mpsc::Receiver<()>>,
 }
 
 impl BlockServer {
@@ -89,9 +93,15 @@ impl BlockServer {
             .enable_all()
             .build()?;
         let (local, stats) = (listener.local_addr(), listener.stats());
-        let (stop, stopped) = oneshot::channel();
-        runtime.spawn(serve(BlockFlight::new(source, limits.streams_max), listener, stopped));
-        Ok(Self { local, stats, runtime: Some(runtime), stop: Some(stop) })
+        let (stop, stopping) = oneshot::channel();
+        let (tell, stopped) = mpsc::channel();
+        let flight = BlockFlight::new(source, limits.streams_max);
+        runtime.spawn(async move {
+            serve(flight, listener, stopping).await;
+            drop(tell);
+        });
+        let (runtime, stopped) = (Some(runtime), Mutex::new(stopped));
+        Ok(Self { local, stats, runtime, stop, stopped })
     }
 
     /// The address, with the port that was taken.
@@ -108,20 +118,19 @@ impl BlockServer {
 
     /// Takes nobody in any more and lets what is being sent come to its end, for `grace` at most.
     pub fn drain(mut self, grace: Duration) {
-        drop(self.stop.take());
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_timeout(grace);
-        }
+        drop(std::mem::replace(&mut self.stop, oneshot::channel().0));
+        // Ends when the sender is dropped, or after the grace.
+        let _ = self.stopped.get_mut().recv_timeout(grace);
     }
 }
 
-async fn serve(flight: BlockFlight, listener: Listener, stopped: oneshot::Receiver<()>) {
+async fn serve(flight: BlockFlight, listener: Listener, stopping: oneshot::Receiver<()>) {
     let service = FlightServiceServer::new(flight)
         .max_decoding_message_size(wire::TICKET_BYTES_MAX + 1024)
         .max_encoding_message_size(wire::MESSAGE_BYTES_MAX);
-    let stopped = async { drop(stopped.await) };
+    let stopping = async { drop(stopping.await) };
     // Fails when a connection cannot be served at all, which is then all the same to the others.
-    let _ = serve_grpc(grpc_server().add_service(service), listener, stopped).await;
+    let _ = serve_grpc(grpc_server().add_service(service), listener, stopping).await;
 }
 
 impl fmt::Debug for BlockServer {

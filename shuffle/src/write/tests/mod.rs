@@ -13,9 +13,9 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use tempfile::TempDir;
 
 use super::*;
-use crate::block::{Codec, FooterError};
+use crate::block::{BlockDecoder, Codec, FooterError};
 use crate::digest::RowDigest;
-use crate::read::{MergeIter, Segment, SegmentError};
+use crate::read::{MergeIter, Segment, SegmentError, StoredBlock};
 use crate::store::{DirSpec, DiskError, LocalDirs};
 
 /// Rows are little-endian integers of eight bytes.
@@ -56,6 +56,27 @@ fn read(segment: &Segment, partition: u32) -> Result<Vec<u64>, SegmentError> {
     while let Some(count) = reader.next_into(&mut payload)? {
         assert_eq!(payload.len(), count as usize * 8);
         rows.extend(rows_of(&payload));
+    }
+    Ok(rows)
+}
+
+/// The same by way of blocks as they are stored: what a reader elsewhere does.
+fn read_stored(segment: &Segment, partition: u32) -> Result<Vec<u64>, SegmentError> {
+    let mut reader = segment.read(partition)?;
+    let (mut stored, mut marks) = (Vec::new(), Vec::new());
+    while let Some(block) = reader.next_stored_into(&mut stored)? {
+        marks.push((block, stored.len()));
+    }
+    let (mut rows, mut start) = (Vec::new(), 0);
+    let (mut decoder, mut payload) = (BlockDecoder::new(), Vec::new());
+    for (i, (block, end)) in marks.iter().enumerate() {
+        let damaged =
+            |source| SegmentError::Block { path: segment.path().to_owned(), partition, source };
+        let header = decoder.decode_into(&stored[start..*end], 0, &mut payload).map_err(damaged)?;
+        assert_eq!((header.rows, header.block_len()), (block.rows, end - start));
+        assert_eq!(block.last, i + 1 == marks.len());
+        rows.extend(rows_of(&payload));
+        start = *end;
     }
     Ok(rows)
 }

@@ -15,6 +15,10 @@ fn a_partition_is_its_extents_over_the_runs() {
     assert_eq!(read(&segment, 0).unwrap(), [1, 2, 3, 4]);
     assert_eq!(read(&segment, 1).unwrap(), [0u64; 0]);
     assert_eq!(read(&segment, 3).unwrap(), [7; 50]);
+    for partition in 0..4 {
+        let rows = read(&segment, partition).unwrap();
+        assert_eq!(read_stored(&segment, partition).unwrap(), rows);
+    }
     assert_eq!([0, 1, 2, 3].map(|p| segment.rows(p)), [4, 0, 1, 50]);
     assert_eq!([0, 1, 2, 3].map(|p| segment.is_empty(p)), [false, true, false, false]);
     assert_eq!(segment.digest(0), Some(digest(&[1, 2, 3, 4])));
@@ -108,6 +112,16 @@ fn blocks_larger_than_the_window_and_many_windows() {
     }
     assert_eq!(reader.next_into(&mut payload).unwrap(), None);
     assert_eq!(reader.next_into(&mut payload).unwrap(), None);
+
+    let (mut reader, mut stored) = (segment.read(0).unwrap(), Vec::new());
+    for (i, size) in sizes.into_iter().enumerate() {
+        let last = i + 1 == sizes.len();
+        let block = reader.next_stored_into(&mut stored).unwrap();
+        assert_eq!(block, Some(StoredBlock { rows: 1, last }));
+        assert!(stored.ends_with(&vec![i as u8; size]));
+    }
+    assert_eq!(reader.next_stored_into(&mut stored).unwrap(), None);
+    assert_eq!(stored.len() as u64, segment.bytes(0));
 }
 
 #[test]
