@@ -8,7 +8,9 @@ use millstream_shuffle::write::CodecError;
 use thiserror::Error;
 
 use crate::closure::CodeError;
+use crate::io::checkpoint::CheckpointError;
 use crate::io::output::OutputError;
+use crate::io::store::StoreError;
 use crate::io::text::InputError;
 use crate::scheduler::{ExecutorId, TaskFailure};
 
@@ -24,6 +26,12 @@ pub(crate) enum TaskError {
     /// Output that cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
+    /// A checkpoint that cannot be written or read.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// A store that cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// A map output that is gone or corrupt.
     #[error("{shuffle} map {map} (attempt {attempt}) cannot be read: {why}")]
     Fetch {
@@ -71,7 +79,9 @@ impl TaskError {
         let message = self.to_string();
         match self {
             Self::User { message, record } => TaskFailure::User { message, record },
-            Self::Input(_) | Self::Output(_) => TaskFailure::User { message, record: None },
+            Self::Input(_) | Self::Output(_) | Self::Checkpoint(_) | Self::Store(_) => {
+                TaskFailure::User { message, record: None }
+            }
             Self::Fetch { shuffle, map, attempt, holder, why } => {
                 let executor = holder.unwrap_or(executor);
                 TaskFailure::FetchFailed { shuffle, map, attempt, executor, why }
