@@ -7,7 +7,7 @@ use millstream_shuffle::block::{
 use millstream_shuffle::digest::RowDigest;
 
 use super::{CheckpointError, SavedPart};
-use crate::io::store::{ObjectReader, ObjectWriter, Store};
+use crate::io::store::{ObjectReader, ObjectWriter, Store, StoreError};
 
 /// Writes the object of one attempt. Dropped without [`BlockWriter::finish`], it leaves none.
 pub struct BlockWriter {
@@ -89,7 +89,7 @@ impl BlockReader {
         payload: &mut Vec<u8>,
     ) -> Result<Option<BlockHeader>, CheckpointError> {
         self.block.clear();
-        if self.reader.read(HEADER_BYTES, &mut self.block)? == 0 {
+        if self.read(HEADER_BYTES)? == 0 {
             return Ok(None);
         }
         let header =
@@ -99,12 +99,22 @@ impl BlockReader {
             let why = format!("a block of {len} bytes at byte {} is larger than any", self.at);
             return Err(self.damaged(why));
         }
-        self.reader.read(len - HEADER_BYTES, &mut self.block)?;
+        self.read(len - HEADER_BYTES)?;
         self.decoder
             .decode_into(&self.block, self.at, payload)
             .map_err(|error| self.damaged(error))?;
         self.at += len as u64;
         Ok(Some(header))
+    }
+
+    fn read(&mut self, len: usize) -> Result<usize, CheckpointError> {
+        match self.reader.read(len, &mut self.block) {
+            Err(StoreError::NotFound { .. }) => Err(self.damaged("it does not exist")),
+            Err(StoreError::Short { bytes, .. }) => {
+                Err(self.damaged(format!("it is shorter than the {bytes} bytes that were written")))
+            }
+            read => Ok(read?),
+        }
     }
 
     /// The error that the object does not hold what was written.

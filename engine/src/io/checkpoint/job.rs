@@ -60,7 +60,7 @@ impl CheckpointJob {
                 return Err(CheckpointError::Exists { location: location.to_string() });
             }
         }
-        let folder = format!("{FOLDER_PREFIX}{:016x}", token());
+        let folder = format!("{FOLDER_PREFIX}{}", unique_token());
         let staging = Staging { location: location.clone(), folder };
         Ok(Self { store, staging, over: false })
     }
@@ -126,8 +126,9 @@ impl Drop for CheckpointJob {
     }
 }
 
-/// A number that no other job has.
-fn token() -> u64 {
+/// A word that no other job or application has.
+pub(crate) fn unique_token() -> String {
     // Hashed with keys that are random in each process.
-    RandomState::new().hash_one((std::process::id(), SystemTime::now()))
+    let token = RandomState::new().hash_one((std::process::id(), SystemTime::now()));
+    format!("{token:016x}")
 }

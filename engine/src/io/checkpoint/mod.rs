@@ -22,6 +22,7 @@ mod manifest;
 
 pub use blocks::{BlockReader, BlockWriter};
 pub use error::CheckpointError;
+pub(crate) use job::unique_token;
 pub use job::{CheckpointJob, Staging};
 pub use manifest::{MANIFEST_NAME, Manifest, SavedPart};
 

@@ -224,12 +224,11 @@ impl Store {
         }
     }
 
-    /// Lists one object: a missing bucket answers that with "not found", an empty one does not. Whoever
-    /// may not list learns nothing, and the bucket counts as existing.
+    /// Asks for the bucket itself. Whatever the answer is but "not found", it exists.
     fn bucket_exists(&self) -> bool {
-        let (objects, path) = (Arc::clone(&self.objects), self.base.clone());
-        let first = runtime::wait(async move { objects.list(Some(&path)).next().await });
-        !matches!(first, Ok(Some(Err(ObjectError::NotFound { .. }))))
+        let objects = Arc::clone(&self.objects);
+        let answer = runtime::wait(async move { objects.head(&Path::default()).await });
+        !matches!(answer, Ok(Err(ObjectError::NotFound { .. })))
     }
 }
 

@@ -59,6 +59,15 @@ pub enum StoreError {
         location: String,
     },
 
+    /// The object is shorter than it was when it was written.
+    #[error("{location} is shorter than the {bytes} bytes that were written")]
+    Short {
+        /// The object.
+        location: String,
+        /// What its size was.
+        bytes: u64,
+    },
+
     /// The store knows who asks, or refuses to, and does not allow it.
     #[error(
         "not allowed to {action} {location}: {source}; check the credentials and what they permit"

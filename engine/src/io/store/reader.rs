@@ -58,11 +58,9 @@ impl ObjectReader {
             return Ok(false);
         };
         let answer = pending.wait().map_err(self.io())?;
-        self.window = answer.map_err(|error| self.store.failure("read", &self.name, error))?;
-        self.used = 0;
+        self.window = answer.map_err(|error| self.failure(error))?;
         if self.window.is_empty() {
-            let short = io::Error::new(io::ErrorKind::UnexpectedEof, "it is shorter than it was");
-            return Err(self.io()(short));
+            return Err(self.short());
         }
         self.ahead = self.fetch()?;
         Ok(true)
@@ -85,12 +83,27 @@ impl ObjectReader {
         runtime::start(request).map(Some).map_err(self.io())
     }
 
+    /// A range beyond the end is answered in other words by each store: the size tells.
+    fn failure(&self, error: ObjectError) -> StoreError {
+        let (objects, path) = (Arc::clone(&self.store.objects), self.store.path(&self.name));
+        match runtime::wait(async move { objects.head(&path).await }) {
+            Ok(Ok(found)) if found.size < self.end => self.short(),
+            _ => self.store.failure("read", &self.name, error),
+        }
+    }
+
+    fn short(&self) -> StoreError {
+        StoreError::Short { location: self.store.shown(&self.name), bytes: self.end }
+    }
+
     fn io(&self) -> impl FnOnce(io::Error) -> StoreError + use<> {
         StoreError::io("read", self.store.shown(&self.name))
     }
 
     fn release(&mut self) {
-        runtime::send_home(std::mem::take(&mut self.window));
+        if !self.window.is_empty() {
+            runtime::send_home(std::mem::take(&mut self.window));
+        }
         self.used = 0;
     }
 }

@@ -88,8 +88,14 @@ fn a_written_object_is_there_when_it_is_complete() {
 fn a_short_object_is_an_error_that_names_it() {
     let (_home, store) = store();
     store.put("short", vec![1; 10]).unwrap();
-    let error = store.reader("short", 11).read(11, &mut Vec::new()).unwrap_err().to_string();
-    assert!(error.contains("short"), "{error}");
+    for bytes in [11, 100 << 20] {
+        let error = store.reader("short", bytes).read(11, &mut Vec::new()).unwrap_err();
+        assert!(matches!(error, StoreError::Short { .. }), "{error}");
+        assert!(error.to_string().contains("c#é/short is shorter"), "{error}");
+    }
+    store.put("empty", Vec::new()).unwrap();
+    let error = store.reader("empty", 1).read(1, &mut Vec::new()).unwrap_err();
+    assert!(matches!(error, StoreError::Short { .. }), "{error}");
     assert_eq!(store.reader("short", 10).read(11, &mut Vec::new()).unwrap(), 10);
 }
 

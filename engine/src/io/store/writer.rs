@@ -108,7 +108,9 @@ impl ObjectWriter {
 
 impl Drop for ObjectWriter {
     fn drop(&mut self) {
-        runtime::send_home(std::mem::take(&mut self.part));
+        if self.part.capacity() > 0 {
+            runtime::send_home(std::mem::take(&mut self.part));
+        }
         if let Some(mut upload) = self.upload.take() {
             // A part that arrives after this would be kept, unseen and paid for.
             let _ = self.wait_for_part();

@@ -4,10 +4,14 @@
 //! write and read. A checkpoint is verified when it is read: every block by its checksum, every
 //! partition by its number of rows and its digest. A damaged one is an error, never other rows.
 
+mod auto;
+mod policy;
+
 use std::any::type_name;
 use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use millstream_shuffle::digest::RowDigest;
 use millstream_shuffle::write::RowCodec;
@@ -20,6 +24,9 @@ use crate::error::Error;
 use crate::executor::{Metrics, Task, TaskError};
 use crate::io::checkpoint::{BlockReader, CheckpointJob, Manifest, SavedPart, Staging};
 use crate::io::store::{Location, Store};
+
+pub(crate) use auto::AutoCheckpoints;
+pub use policy::CheckpointPolicy;
 
 /// A block is closed when its rows take this many bytes.
 const BLOCK_BYTES: usize = 256 << 10;
@@ -52,17 +59,18 @@ impl<T: Data> Rdd<T> {
     /// Nothing is visible at the location then.
     pub fn checkpoint(&self, location: impl AsRef<Path>) -> Result<Self, Error> {
         let location = Location::parse(location)?;
-        let manifest = self.save_checkpoint(&location)?;
+        let (manifest, _) = self.save_checkpoint(&location)?;
         let layout = self.node.layout.clone();
         Ok(read_checkpoint(&self.context, location, manifest, layout))
     }
 
-    fn save_checkpoint(&self, location: &Location) -> Result<Manifest, Error> {
+    /// Makes a checkpoint, and says how long its tasks have spent on writing.
+    fn save_checkpoint(&self, location: &Location) -> Result<(Manifest, Duration), Error> {
         let job = CheckpointJob::begin(location)?;
         let (inner, scope) = (self.context.inner(), self.context.scope());
         let (targets, staging) = (0..self.partitions(), job.staging().clone());
         // If the job fails, dropping the checkpoint removes all of it.
-        let parts = inner.run_as::<Save<T>>(
+        let written = inner.run_as::<Save<T>>(
             scope,
             "checkpoint",
             &self.node,
@@ -70,7 +78,8 @@ impl<T: Data> Rdd<T> {
             staging,
             Ending::Commit,
         )?;
-        Ok(job.commit(type_name::<T>(), parts)?)
+        let (parts, times): (Vec<_>, Vec<Duration>) = written.into_iter().unzip();
+        Ok((job.commit(type_name::<T>(), parts)?, times.iter().sum()))
     }
 }
 
@@ -116,17 +125,18 @@ struct Save<T>(PhantomData<fn() -> T>);
 impl<T: Data> Action for Save<T> {
     type Params = Staging;
     type In = T;
-    type Out = SavedPart;
+    type Out = (SavedPart, Duration);
 
     fn run(
         staging: Arc<Staging>,
         mut rows: BoxStream<T>,
         task: &Task,
-    ) -> Result<SavedPart, TaskError> {
+    ) -> Result<Self::Out, TaskError> {
         let mut writer = staging.writer(task.id.partition, task.id.attempt, task.runtime.codec)?;
         let mut payload = Vec::with_capacity(BLOCK_BYTES + 1024);
         let mut count = 0;
         let mut digest = RowDigest::default();
+        let mut spent = Duration::ZERO;
         while let Some(chunk) = rows.next_chunk()? {
             task.check()?;
             for row in chunk {
@@ -135,12 +145,15 @@ impl<T: Data> Action for Save<T> {
                 digest.push(&payload[start..]);
                 count += 1;
                 if payload.len() >= BLOCK_BYTES {
+                    let start = Instant::now();
                     writer.write_block(&payload, count)?;
+                    spent += start.elapsed();
                     payload.clear();
                     count = 0;
                 }
             }
         }
+        let start = Instant::now();
         writer.write_block(&payload, count)?;
         // The object appears with the driver's permission only. Another attempt's, that appears
         // nevertheless, is not in the manifest.
@@ -150,7 +163,7 @@ impl<T: Data> Action for Save<T> {
         let part = writer.finish(digest)?;
         Metrics::add(&task.metrics.rows_out, part.digest.rows);
         Metrics::add(&task.metrics.bytes_out, part.bytes);
-        Ok(part)
+        Ok((part, spent + start.elapsed()))
     }
 }
 
