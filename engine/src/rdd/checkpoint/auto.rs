@@ -183,7 +183,7 @@ mod tests {
     fn what_tasks_took_is_measured_and_ends_at_a_checkpoint() {
         let dir = tempfile::tempdir().unwrap();
         let context = context(dir.path(), u32::MAX);
-        let pause = std::time::Duration::from_millis(20);
+        let pause = Duration::from_millis(20);
         let slow = context.range(0..4, 4).map_with(pause, |pause, n| {
             std::thread::sleep(*pause);
             (n, n)
