@@ -7,7 +7,9 @@ use millstream_shuffle::store::DirError;
 use thiserror::Error;
 
 use crate::closure::CodeError;
+use crate::io::checkpoint::CheckpointError;
 use crate::io::output::OutputError;
+use crate::io::store::StoreError;
 use crate::io::text::InputError;
 use crate::scheduler::JobError;
 
@@ -31,6 +33,12 @@ pub enum Error {
     /// Output cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
+    /// A checkpoint cannot be written or read.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// A location cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// No local directory can be used.
     #[error(transparent)]
     LocalDirs(#[from] DirError),

@@ -44,7 +44,9 @@ pub use error::Error;
 pub use metrics::Metrics;
 pub use millstream_shuffle::block::Codec;
 pub use millstream_shuffle::net::channel::TlsFiles;
-pub use rdd::{Data, Key, PartitionRows, Partitioner, PersistLevel, Portable, Rdd};
+pub use rdd::{
+    CheckpointPolicy, Data, Key, PartitionRows, Partitioner, PersistLevel, Portable, Rdd,
+};
 pub use shared::{Accumulate, Accumulator, Broadcast};
 pub use text::Text;
 

@@ -1,6 +1,6 @@
 //! Settings of an application.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +19,8 @@ use crate::driver::{
 };
 use crate::error::Error;
 use crate::executor::Runtime;
+use crate::io::store::Location;
+use crate::rdd::{AutoCheckpoints, CheckpointPolicy};
 use crate::scheduler::{PolicyKind, SchedulerConfig, SpeculationConfig};
 
 /// Settings of an application; made by [`Context::builder`].
@@ -39,6 +41,8 @@ pub struct ContextBuilder {
     tls: Option<TlsFiles>,
     executor_args: Option<Vec<String>>,
     executor_timeout: Duration,
+    checkpoint_dir: Option<PathBuf>,
+    checkpoint_policy: CheckpointPolicy,
 }
 
 impl ContextBuilder {
@@ -59,6 +63,8 @@ impl ContextBuilder {
             tls: None,
             executor_args: None,
             executor_timeout: Duration::from_secs(12),
+            checkpoint_dir: None,
+            checkpoint_policy: CheckpointPolicy::default(),
         }
     }
 
@@ -184,6 +190,22 @@ impl ContextBuilder {
         self
     }
 
+    /// Where [`Rdd::checkpoint_if_worth`](crate::Rdd::checkpoint_if_worth) puts its checkpoints: a
+    /// directory that all executors reach, or `s3://bucket/prefix`. Each application has a folder of its
+    /// own there, which goes with it.
+    #[must_use]
+    pub fn checkpoint_dir(mut self, location: impl AsRef<Path>) -> Self {
+        self.checkpoint_dir = Some(location.as_ref().to_owned());
+        self
+    }
+
+    /// When a checkpoint is worth what it costs.
+    #[must_use]
+    pub fn checkpoint_policy(mut self, policy: CheckpointPolicy) -> Self {
+        self.checkpoint_policy = policy;
+        self
+    }
+
     /// Starts the application.
     ///
     /// In a process that was started as an executor this runs tasks until the application is over, and
@@ -191,7 +213,7 @@ impl ContextBuilder {
     /// too; see [`become_executor_if_asked`](crate::become_executor_if_asked) if that is much.
     ///
     /// # Errors
-    /// [`Error::Setting`] for a setting that makes no sense, [`Error::LocalDirs`] if no directory can
+    /// [`Error::Setting`] and [`Error::Store`] for a setting that makes no sense, [`Error::LocalDirs`] if no directory can
     /// be used, [`Error::Channel`] if executors cannot be listened for.
     pub fn build(self) -> Result<Context, Error> {
         crate::become_executor_if_asked()?;
@@ -202,6 +224,13 @@ impl ContextBuilder {
         }
         let master: Master = self.master.parse()?;
         self.check(&master)?;
+        let auto_checkpoints = match &self.checkpoint_dir {
+            Some(dir) => {
+                let home = Location::parse(dir)?;
+                Some(AutoCheckpoints::new(&home, &self.app_name, self.checkpoint_policy))
+            }
+            None => None,
+        };
         let driver = match &master {
             Master::Local { slots } => self.start_local(*slots)?,
             Master::LocalCluster { executors, slots, memory_bytes } => {
@@ -210,7 +239,7 @@ impl ContextBuilder {
             }
             Master::Cluster { listen } => self.start_listening(listen)?,
         };
-        let inner = ContextInner::new(driver, self.partitions);
+        let inner = ContextInner::new(driver, self.partitions, auto_checkpoints);
         Ok(Context { inner, scope: Scope::default() })
     }
 

@@ -14,7 +14,7 @@ use super::lineage::{Graph, copy_lineage};
 use crate::driver::{Driver, Job, JobSink};
 use crate::error::Error;
 use crate::executor::{Output, StageProgram, in_task};
-use crate::rdd::{Action, ActionCode, Code, Input, Node, Payload, action};
+use crate::rdd::{Action, ActionCode, AutoCheckpoints, Code, Input, Node, Payload, action};
 use crate::scheduler::JobSpec;
 
 /// The longest chain of narrow operations that one task may hold: each takes some of the slot's stack.
@@ -29,6 +29,7 @@ pub(crate) struct ContextInner {
     /// One counter for all identities.
     serial: AtomicU64,
     partitions: Option<u32>,
+    auto_checkpoints: Option<AutoCheckpoints>,
     own: Weak<Self>,
 }
 
@@ -42,11 +43,16 @@ pub(crate) enum Ending {
 }
 
 impl ContextInner {
-    pub(super) fn new(driver: Arc<Driver>, partitions: Option<u32>) -> Arc<Self> {
+    pub(super) fn new(
+        driver: Arc<Driver>,
+        partitions: Option<u32>,
+        auto_checkpoints: Option<AutoCheckpoints>,
+    ) -> Arc<Self> {
         Arc::new_cyclic(|own| Self {
             driver,
             serial: AtomicU64::new(1),
             partitions,
+            auto_checkpoints,
             own: Weak::clone(own),
         })
     }
@@ -70,6 +76,11 @@ impl ContextInner {
     /// The configured number of partitions, if there is one.
     pub(crate) fn default_partitions(&self) -> Option<u32> {
         self.partitions
+    }
+
+    /// The checkpoints that the engine places by itself, if it has been told where.
+    pub(crate) fn auto_checkpoints(&self) -> Option<&AutoCheckpoints> {
+        self.auto_checkpoints.as_ref()
     }
 
     pub(crate) fn release_shuffle(&self, shuffle: ShuffleId) {

@@ -116,6 +116,11 @@ impl Driver {
                 return self.handle(state, event, None);
             }
         };
+        if let Some(program) = state.program(task) {
+            // For who decides on checkpoints.
+            let root = &program.root;
+            root.spent.add(root.partitions, metrics.wall_ms, metrics.bytes_out);
+        }
         let event = Event::TaskFinished { task, executor, incarnation, output };
         self.handle(state, event, Some((finished, updates)));
     }

@@ -8,7 +8,9 @@ use millstream_shuffle::write::CodecError;
 use thiserror::Error;
 
 use crate::closure::CodeError;
+use crate::io::checkpoint::CheckpointError;
 use crate::io::output::OutputError;
+use crate::io::store::StoreError;
 use crate::io::text::InputError;
 use crate::scheduler::{ExecutorId, LostOutput, TaskFailure};
 
@@ -27,6 +29,12 @@ pub(crate) enum TaskError {
     /// Output that cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
+    /// A checkpoint that cannot be written or read.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// A store that cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// Map outputs that are gone or corrupt, each with its attempt, and why the first is.
     #[error("{} map outputs of {shuffle} cannot be read: {why}", .outputs.len())]
     Fetch {
@@ -75,7 +83,9 @@ impl TaskError {
             Self::User { message, record } => TaskFailure::User { message, record },
             Self::Input(error) if !error.is_retryable() => TaskFailure::Data { message },
             Self::Output(error) if !error.is_retryable() => TaskFailure::Data { message },
-            Self::Input(_) | Self::Output(_) => TaskFailure::User { message, record: None },
+            Self::Input(_) | Self::Output(_) | Self::Checkpoint(_) | Self::Store(_) => {
+                TaskFailure::User { message, record: None }
+            }
             Self::Data(message) => TaskFailure::Data { message },
             Self::Fetch { shuffle, outputs, holder, why } => {
                 let executor = holder.unwrap_or(executor);

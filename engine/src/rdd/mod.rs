@@ -19,7 +19,7 @@
 //! | `reduce` | reduce, fold, aggregate, max, top, sum, ... |
 //! | `save` | text and Parquet files |
 //! | `persist` | persist |
-//! | `checkpoint` | checkpoint |
+//! | `checkpoint` | checkpoint, checkpoint_if_worth |
 
 mod actions;
 mod arrange;
@@ -39,6 +39,7 @@ mod save;
 mod sets;
 mod sort;
 mod sources;
+mod spent;
 mod stream;
 mod zip;
 
@@ -50,6 +51,8 @@ use millstream_planner::stages::Determinism;
 
 use crate::context::Context;
 
+pub(crate) use checkpoint::AutoCheckpoints;
+pub use checkpoint::CheckpointPolicy;
 pub use data::{Data, Key};
 pub(crate) use data::{Postcard, decode_rows};
 pub use narrow::PartitionRows;

@@ -11,6 +11,7 @@ use millstream_planner::stages::Determinism;
 use super::op::{Code, OpenFn, WriteFn};
 use super::persist::PersistLevel;
 use super::prepare::Prepare;
+use super::spent::Spent;
 use crate::context::ContextInner;
 
 /// One operation: who it reads and the code that does it.
@@ -28,6 +29,7 @@ pub(crate) struct Node {
     persist: AtomicU8,
     /// What must be computed before a partition can be opened.
     pub(crate) prepare: Option<Arc<dyn Prepare>>,
+    pub(crate) spent: Spent,
     pub(crate) context: Weak<ContextInner>,
 }
 
@@ -111,6 +113,7 @@ impl Node {
             depth,
             persist,
             prepare,
+            spent: Spent::default(),
             context,
         })
     }

@@ -14,7 +14,6 @@
 //! publication that was under way. Files are not synced: this protects from crashed processes, not
 //! from power loss.
 
-mod blocks;
 mod error;
 mod job;
 mod parquet;
@@ -22,7 +21,6 @@ mod publish;
 mod staging;
 mod text;
 
-pub use blocks::BlockWriter;
 pub use error::OutputError;
 pub use job::OutputJob;
 pub use parquet::{ParquetCompression, ParquetSchema, ParquetWriter};
