@@ -207,6 +207,23 @@ impl<T: Data> ReduceReader<T> {
         })
     }
 
+    pub(crate) fn partition(&self) -> u32 {
+        self.partition
+    }
+
+    /// How many rows there are, as far as is known.
+    pub(crate) fn rows(&self) -> usize {
+        let outputs = self.maps.clone().filter_map(|map| {
+            self.task.runtime.store.get(MapKey { shuffle: self.shuffle.0, map }).ok()
+        });
+        let rows = outputs.map(|output| match output.part(self.partition as usize) {
+            Some(PartRef::Memory(part)) => part.rows,
+            Some(PartRef::Segment(segment)) => segment.rows(self.partition),
+            Some(PartRef::Empty) | None => 0,
+        });
+        rows.sum::<u64>() as usize
+    }
+
     pub(crate) fn next_chunk(&mut self) -> Result<Option<Chunk<T>>, TaskError> {
         self.task.check()?;
         loop {
