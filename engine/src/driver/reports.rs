@@ -96,9 +96,16 @@ impl Driver {
         state.workers.ended(task);
         let (output, finished) = match outcome {
             Outcome::Map(map) => {
-                (TaskOutput::Map { bytes: map.bytes, rows: map.rows }, Finished::Map(map))
+                let in_memory = map.output.segment().is_none();
+                (
+                    TaskOutput::Map { bytes: map.bytes, rows: map.rows, in_memory },
+                    Finished::Map(map),
+                )
             }
-            Outcome::Kept { rows, bytes } => (TaskOutput::Map { bytes, rows }, Finished::Kept),
+            // Other processes are lost now and then: what they keep spares the others a run from the start.
+            Outcome::Kept { rows, bytes } => {
+                (TaskOutput::Map { bytes, rows, in_memory: false }, Finished::Kept)
+            }
             Outcome::Result(payload) => {
                 let output = match state.commits(task) {
                     true => TaskOutput::Committed,

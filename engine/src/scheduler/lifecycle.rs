@@ -202,6 +202,9 @@ impl Scheduler {
         for consumer in self.stages[key].consumers.clone() {
             self.wake(consumer);
         }
+        for input in self.stages[key].inputs.clone() {
+            self.drop_spent(input.stage);
+        }
     }
 
     /// Stops a stage that nobody waits for, and what only it waited for.

@@ -133,6 +133,8 @@ pub enum TaskOutput {
         bytes: u64,
         /// Rows over all reduce partitions.
         rows: u64,
+        /// Whether all of it is in memory, which is given back as soon as only a recovery could read it.
+        in_memory: bool,
     },
     /// A value, whose payload the driver holds until it is accepted or dropped.
     Result,

@@ -27,6 +27,9 @@ impl World {
             Order::Launch(task, locations) => self.start(task, locations, id, incarnation),
             Order::Cancel(task) => executor.drop_task(&task),
             Order::Grant(task) => self.publish(task, id, incarnation),
+            Order::Drop(shuffle, map, attempt) => {
+                executor.store.remove(&(shuffle, map, attempt));
+            }
             Order::Release(shuffle) => executor.store.retain(|(of, _, _), _| *of != shuffle),
             Order::Fence => {
                 executor.rise();
@@ -99,7 +102,8 @@ impl World {
         let (output, payload) = match stage.output {
             StageOutput::Shuffle { shuffle, .. } => {
                 executor.store.insert((shuffle, task.partition, task.attempt), rows);
-                (TaskOutput::Map { bytes: count * 16, rows: count }, None)
+                let in_memory = !mix(u64::from(task.attempt) + count).is_multiple_of(4);
+                (TaskOutput::Map { bytes: count * 16, rows: count, in_memory }, None)
             }
             StageOutput::Result => (TaskOutput::Result, Some(rows)),
             StageOutput::Commit => (TaskOutput::Committed, Some(rows)),
