@@ -26,7 +26,6 @@ pub(crate) struct MapWriter<T> {
     task: Task,
     writer: PartitionedWriter<T, Postcard>,
     partitions: u32,
-    rows: u64,
     /// Bytes spilled so far.
     spilled: u64,
 }
@@ -40,14 +39,12 @@ impl<T: Data> MapWriter<T> {
             task: Rc::clone(task),
             writer: PartitionedWriter::new(config, Postcard),
             partitions,
-            rows: 0,
             spilled: 0,
         }
     }
 
     #[inline]
     pub(crate) fn push(&mut self, partition: u32, row: T) -> Result<(), TaskError> {
-        self.rows += 1;
         Ok(self.writer.push(partition, row)?)
     }
 
@@ -72,7 +69,7 @@ impl<T: Data> MapWriter<T> {
     /// Ends the output. It stays in memory if nothing of it has been spilled and the budget has room
     /// for it between tasks.
     pub(crate) fn finish(self) -> Result<MapResult, TaskError> {
-        let Self { task, writer, partitions, rows, spilled } = self;
+        let Self { task, writer, partitions, spilled } = self;
         let mut reservation = None;
         let output = writer.finish(|buffered| {
             // The measure covers what the rows own on the heap, too.
@@ -80,6 +77,7 @@ impl<T: Data> MapWriter<T> {
             reservation = (spilled == 0).then(store).flatten();
             reservation.is_some()
         })?;
+        let rows = (0..partitions).map(|partition| output.rows(partition)).sum();
         let in_memory = reservation.as_ref().map_or(0, StorageReservation::bytes);
         let segment_bytes = output.segment.as_ref().map_or(0, |segment| {
             (0..partitions).map(|partition| segment.bytes(partition)).sum::<u64>()
@@ -205,10 +203,6 @@ impl<T: Data> ReduceReader<T> {
             peers: peers.transpose()?,
             current: None,
         })
-    }
-
-    pub(crate) fn partition(&self) -> u32 {
-        self.partition
     }
 
     /// How many rows there are, as far as is known.

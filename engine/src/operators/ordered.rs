@@ -66,11 +66,8 @@ impl Default for Homes {
 impl<K: Key, S> OrderedTable<K, S> {
     /// A table for keys with hashes in `span`, at most `keys_max` of them.
     pub(crate) fn new(span: HashSpan, keys_max: Option<usize>) -> Self {
-        let mut homes = keys_max.map_or(HOMES_MIN, homes_for);
-        // Doubled as keys come, it will end at just what all of them need.
-        while homes >= 2 * HOMES_MIN {
-            homes = homes.div_ceil(2);
-        }
+        // Doubled as keys come, it will end at just what all of them need, if it comes to that.
+        let homes = keys_max.map_or(0, homes_for).div_ceil(16).max(HOMES_MIN);
         let slots = empty(homes);
         Self { slots, homes, len: 0, span, keys_max, crowded: false }
     }
@@ -240,9 +237,9 @@ fn empty<T>(homes: usize) -> Vec<Option<T>> {
     slots
 }
 
-/// Homes so that three quarters of them are taken by so many keys.
+/// Homes so that half of them are taken by so many keys.
 fn homes_for(keys: usize) -> usize {
-    keys + keys.div_ceil(3)
+    2 * keys
 }
 
 #[cfg(test)]

@@ -199,10 +199,13 @@ impl Scheduler {
             return;
         }
         self.release_inputs(key);
-        for consumer in self.stages[key].consumers.clone() {
+        let StageState { consumers, inputs, .. } = &self.stages[key];
+        let (consumers, inputs) = (consumers.clone(), inputs.clone());
+        // Waking one may end the jobs of all these stages.
+        for consumer in consumers {
             self.wake(consumer);
         }
-        for input in self.stages[key].inputs.clone() {
+        for input in inputs {
             self.drop_spent(input.stage);
         }
     }

@@ -74,7 +74,7 @@ impl Scheduler {
     ///
     /// Other rows might come of a second run of an indeterminate stage, which keeps its outputs.
     pub(super) fn drop_spent(&mut self, key: StageKey) {
-        let stage = &self.stages[key];
+        let Some(stage) = self.stages.get(key) else { return };
         let Some(shuffle) = stage.shuffle() else { return };
         let passing =
             |job: &JobId| self.jobs.get(job).is_some_and(|j| j.passing.contains(&shuffle));

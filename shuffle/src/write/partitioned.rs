@@ -100,7 +100,10 @@ impl<T, C: RowCodec<T>> PartitionedWriter<T, C> {
             let partitions = self.config.partitions;
             return Err(SegmentError::NoSuchPartition { partition, partitions });
         };
-        self.buffered_bytes += rows.push(row);
+        if rows.is_full() {
+            self.buffered_bytes += rows.grow();
+        }
+        rows.push(row);
         Ok(())
     }
 
@@ -234,7 +237,7 @@ impl<C> Encoding<C> {
         if self.digests.is_none() {
             return Ok(());
         }
-        for row in rows.as_slices().iter().flatten() {
+        for row in rows.chunks().flatten() {
             self.payload.clear();
             self.encode(partition, row)?;
             if let Some(digests) = &mut self.digests {

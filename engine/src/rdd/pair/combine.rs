@@ -113,9 +113,9 @@ struct Judge {
 
 impl Judge {
     /// A table of fewer keys costs nothing, and says little.
-    const KEYS_MIN: usize = 1 << 15;
+    const KEYS_MIN: usize = 1 << 13;
     /// Rows between two judgements.
-    const WINDOW: usize = 1 << 15;
+    const WINDOW: usize = 1 << 13;
 
     /// Whether to go on after `rows` more rows, with `keys` in the table now.
     fn goes_on(&mut self, rows: usize, keys: usize) -> bool {
@@ -229,9 +229,10 @@ impl<B: Combine> Operation for CombineMerge<B> {
         partition: u32,
     ) -> Result<BoxStream<Self::Out>, TaskError> {
         let reader = ReduceReader::new(task, node, 0, partition)?;
+        let span = HashSpan::of_partition(partition, node.partitions);
         match std::mem::needs_drop::<B::Combiner>() {
-            true => merge_outputs::<B, ByTake<B::Combiner>>(state, node, task, reader),
-            false => merge_outputs::<B, ByClone<B::Combiner>>(state, node, task, reader),
+            true => merge_outputs::<B, ByTake<B::Combiner>>(state, node, task, reader, span),
+            false => merge_outputs::<B, ByClone<B::Combiner>>(state, node, task, reader, span),
         }
     }
 }
@@ -241,8 +242,8 @@ fn merge_outputs<B: Combine, S: Cell<B::Combiner>>(
     node: &Node,
     task: &Task,
     mut reader: ReduceReader<(B::Key, B::Combiner)>,
+    span: HashSpan,
 ) -> Result<BoxStream<(B::Key, B::Combiner)>, TaskError> {
-    let span = HashSpan::of_partition(reader.partition(), node.partitions);
     let mut combined = Combined::<B, S>::new(task, state, span, Some(reader.rows()));
     let mut place = Place::new(node);
     while let Some(chunk) = reader.next_chunk()? {
@@ -453,7 +454,7 @@ mod tests {
     #[test]
     fn combining_stops_where_keys_are_new() {
         let mut judge = Judge { rows: 0, keys: 0 };
-        assert!(judge.goes_on(10_000, 10_000), "too few keys to tell");
+        assert!(judge.goes_on(8_000, 8_000), "too few keys to tell");
         assert!(!judge.goes_on(40_000, 50_000), "all new");
     }
 
