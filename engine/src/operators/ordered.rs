@@ -39,6 +39,10 @@ impl HashSpan {
     pub(crate) fn of_partition(partition: u32, partitions: u32) -> Self {
         Self { first: first_hash_of(partition, partitions), spans: partitions }
     }
+
+    fn scale(self, homes: usize) -> u64 {
+        homes as u64 * u64::from(self.spans)
+    }
 }
 
 /// Values by key. Room is made once a chunk, by [`Self::reserve`]; between two calls no entry moves.
@@ -46,6 +50,8 @@ pub(crate) struct OrderedTable<K, S> {
     /// The homes, and behind them those entries which probing has carried past the last home.
     slots: Vec<Option<(K, S)>>,
     homes: usize,
+    /// Homes for all hashes there are, of which those of the span are `homes`.
+    scale: u64,
     len: usize,
     span: HashSpan,
     /// No more keys than this will come, where that is known.
@@ -68,8 +74,8 @@ impl<K: Key, S> OrderedTable<K, S> {
     pub(crate) fn new(span: HashSpan, keys_max: Option<usize>) -> Self {
         // Doubled as keys come, it will end at just what all of them need, if it comes to that.
         let homes = keys_max.map_or(0, homes_for).div_ceil(16).max(HOMES_MIN);
-        let slots = empty(homes);
-        Self { slots, homes, len: 0, span, keys_max, crowded: false }
+        let (slots, scale) = (empty(homes), span.scale(homes));
+        Self { slots, homes, scale, len: 0, span, keys_max, crowded: false }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -131,8 +137,7 @@ impl<K: Key, S> OrderedTable<K, S> {
     #[inline(always)]
     fn home(&self, hash: u64) -> usize {
         let offset = u128::from(hash.wrapping_sub(self.span.first));
-        let scale = self.homes as u128 * u128::from(self.span.spans);
-        ((offset * scale >> 64) as usize).min(self.homes - 1)
+        ((offset * u128::from(self.scale) >> 64) as usize).min(self.homes - 1)
     }
 
     /// The value of a key whose home is the one at `index` of the batch, or where to insert it.
@@ -182,7 +187,7 @@ impl<K: Key, S> OrderedTable<K, S> {
     #[cold]
     fn grow(&mut self, homes: usize) {
         let old = std::mem::replace(&mut self.slots, empty(homes));
-        self.homes = homes;
+        (self.homes, self.scale) = (homes, self.span.scale(homes));
         // In order, so that each is put behind those before it.
         for (key, value) in old.into_iter().flatten() {
             let home = self.home(hash_of(&key));
