@@ -29,7 +29,7 @@ impl Graph {
             for input in &node.inputs {
                 match input {
                     Input::Narrow(parent) if readable.insert(parent.id) => stack.push(parent),
-                    Input::Narrow(_) => {}
+                    Input::Narrow(_) | Input::Sent { .. } => {}
                     Input::Shuffle(shuffle) => drop(inside.shuffles.remove(&shuffle.id)),
                 }
             }
@@ -53,6 +53,7 @@ impl<'a> Inside<'a> {
         for input in &node.inputs {
             let parent = match input {
                 Input::Narrow(parent) => parent,
+                Input::Sent { .. } => continue,
                 Input::Shuffle(shuffle) => {
                     let (_, edges) = self.shuffles.entry(shuffle.id).or_insert((shuffle, 0));
                     *edges += 1;

@@ -205,17 +205,18 @@ impl<T: Data> ReduceReader<T> {
         })
     }
 
-    /// How many rows there are, as far as is known.
-    pub(crate) fn rows(&self) -> usize {
-        let outputs = self.maps.clone().filter_map(|map| {
-            self.task.runtime.store.get(MapKey { shuffle: self.shuffle.0, map }).ok()
+    /// How many rows there are, if all of them are kept here.
+    pub(crate) fn rows(&self) -> Option<usize> {
+        let rows = self.maps.clone().map(|map| {
+            let key = MapKey { shuffle: self.shuffle.0, map };
+            let output = self.task.runtime.store.get(key).ok()?;
+            Some(match output.part(self.partition as usize)? {
+                PartRef::Memory(part) => part.rows,
+                PartRef::Segment(segment) => segment.rows(self.partition),
+                PartRef::Empty => 0,
+            })
         });
-        let rows = outputs.map(|output| match output.part(self.partition as usize) {
-            Some(PartRef::Memory(part)) => part.rows,
-            Some(PartRef::Segment(segment)) => segment.rows(self.partition),
-            Some(PartRef::Empty) | None => 0,
-        });
-        rows.sum::<u64>() as usize
+        rows.sum::<Option<u64>>().map(|rows| rows as usize)
     }
 
     pub(crate) fn next_chunk(&mut self) -> Result<Option<Chunk<T>>, TaskError> {

@@ -244,7 +244,7 @@ fn merge_outputs<B: Combine, S: Cell<B::Combiner>>(
     mut reader: ReduceReader<(B::Key, B::Combiner)>,
     span: HashSpan,
 ) -> Result<BoxStream<(B::Key, B::Combiner)>, TaskError> {
-    let mut combined = Combined::<B, S>::new(task, state, span, Some(reader.rows()));
+    let mut combined = Combined::<B, S>::new(task, state, span, reader.rows());
     let mut place = Place::new(node);
     while let Some(chunk) = reader.next_chunk()? {
         let mut at = place.rows();
