@@ -351,6 +351,7 @@ fn random_config(rng: &mut Prng) -> SchedulerConfig {
         heartbeat_timeout_ms: Some(2_500),
         locality_wait_ms: rng.range(0, 300),
         gang_wait_ms: rng.range(50, 800),
+        ahead_max: 0,
         speculation: SpeculationConfig {
             enabled: rng.percent(80),
             quantile: 0.5,
