@@ -137,7 +137,7 @@ impl<K: Key, S> OrderedTable<K, S> {
     #[inline(always)]
     fn home(&self, hash: u64) -> usize {
         let offset = u128::from(hash.wrapping_sub(self.span.first));
-        ((offset * u128::from(self.scale) >> 64) as usize).min(self.homes - 1)
+        (((offset * u128::from(self.scale)) >> 64) as usize).min(self.homes - 1)
     }
 
     /// The value of a key whose home is the one at `index` of the batch, or where to insert it.
