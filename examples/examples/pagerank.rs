@@ -117,11 +117,17 @@ fn edge(line: &Text) -> Option<(u64, u64)> {
 /// Takes a decimal number, and blanks before it, off the front of `text`.
 #[inline]
 fn number(text: &mut &[u8]) -> Option<u64> {
-    let digits = text.trim_ascii_start();
-    let len = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let (digits, rest) = digits.split_at(len);
+    let start = text.trim_ascii_start();
+    let (mut rest, mut number) = (start, 0_u64);
+    while let [digit @ b'0'..=b'9', after @ ..] = rest {
+        number = number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+        rest = after;
+    }
     *text = rest;
-    let mut digits = digits.iter().map(|byte| u64::from(byte - b'0'));
-    let first = digits.next()?;
-    digits.try_fold(first, |n, digit| n.checked_mul(10)?.checked_add(digit))
+    match start.len() - rest.len() {
+        0 => None,
+        1..=19 => Some(number),
+        // It may be too large.
+        digits => str::from_utf8(&start[..digits]).ok()?.parse().ok(),
+    }
 }

@@ -78,6 +78,7 @@ fn schedules_keep_all_invariants() {
         "discarded tasks",
         "doubled messages",
         "drained executors",
+        "dropped outputs",
         "evicted copies",
         "fenced executors",
         "fetch failures",

@@ -162,10 +162,13 @@ impl ContextInner {
         };
         let mut plan = cut(&graph.lineage, node, result, output, name)?;
         self.prefer_persisted(graph, &mut plan);
+        // The programs refer to nodes of the graph from outside.
+        let passing = graph.passing();
         let programs = programs(graph, &plan, code);
         let mut spec = JobSpec::new(JobId(self.next_number()), Arc::new(plan.graph));
         spec.targets = targets;
         spec.priority = scope.priority;
+        spec.passing = Arc::new(passing);
         if let Some(pool) = &scope.pool {
             spec.pool = Arc::clone(pool);
         }

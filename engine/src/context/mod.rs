@@ -5,6 +5,7 @@ mod demand;
 mod inner;
 mod lineage;
 mod master;
+mod passing;
 mod secret;
 
 use std::fmt;

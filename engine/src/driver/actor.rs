@@ -284,6 +284,9 @@ impl Driver {
                 }
                 Command::JobFinished { job } => end(state, job, Ok(()), litter),
                 Command::JobFailed { job, error } => end(state, job, Err(error), litter),
+                Command::DropOutput { executor, shuffle, map, attempt } => {
+                    state.workers.drop_output(executor, OutputAt { shuffle, map, attempt });
+                }
                 Command::ReleaseOutputs { shuffle } => {
                     state.workers.drop_shuffle(shuffle);
                 }

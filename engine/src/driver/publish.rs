@@ -124,6 +124,7 @@ impl Publisher {
             | Command::Discard { .. }
             | Command::GrantCommit { .. }
             | Command::StageSkipped { .. }
+            | Command::DropOutput { .. }
             | Command::ReleaseOutputs { .. } => return,
         };
         self.bus.emit(event);

@@ -98,10 +98,12 @@ impl Driver {
         let (output, finished) = match outcome {
             Outcome::Map(map) => {
                 let MapResult { rows, bytes, digest, .. } = map;
-                (TaskOutput::Map { bytes, rows, digest }, Finished::Map(map))
+                let in_memory = map.output.segment().is_none();
+                (TaskOutput::Map { bytes, rows, digest, in_memory }, Finished::Map(map))
             }
+            // Other processes are lost now and then: what they keep spares the others a run from the start.
             Outcome::Kept { rows, bytes, digest } => {
-                (TaskOutput::Map { bytes, rows, digest }, Finished::Kept)
+                (TaskOutput::Map { bytes, rows, digest, in_memory: false }, Finished::Kept)
             }
             Outcome::Result(payload) => {
                 let output = match state.commits(task) {

@@ -27,7 +27,6 @@ pub(crate) struct MapWriter<T> {
     task: Task,
     writer: PartitionedWriter<T, Postcard>,
     partitions: u32,
-    rows: u64,
     /// Bytes spilled so far.
     spilled: u64,
     /// Whether another run of this task must write the same rows.
@@ -46,7 +45,6 @@ impl<T: Data> MapWriter<T> {
             task: Rc::clone(task),
             writer: PartitionedWriter::new(config, Postcard),
             partitions,
-            rows: 0,
             spilled: 0,
             repeatable: true,
         }
@@ -60,7 +58,6 @@ impl<T: Data> MapWriter<T> {
 
     #[inline]
     pub(crate) fn push(&mut self, partition: u32, row: T) -> Result<(), TaskError> {
-        self.rows += 1;
         Ok(self.writer.push(partition, row)?)
     }
 
@@ -85,7 +82,7 @@ impl<T: Data> MapWriter<T> {
     /// Ends the output. It stays in memory if nothing of it has been spilled and the budget has room
     /// for it between tasks.
     pub(crate) fn finish(self) -> Result<MapResult, TaskError> {
-        let Self { task, writer, partitions, rows, spilled, repeatable } = self;
+        let Self { task, writer, partitions, spilled, repeatable } = self;
         let mut reservation = None;
         let output = writer.finish(|buffered| {
             // The measure covers what the rows own on the heap, too.
@@ -93,6 +90,7 @@ impl<T: Data> MapWriter<T> {
             reservation = (spilled == 0).then(store).flatten();
             reservation.is_some()
         })?;
+        let rows = (0..partitions).map(|partition| output.rows(partition)).sum();
         let in_memory = reservation.as_ref().map_or(0, StorageReservation::bytes);
         let segment_bytes = output.segment.as_ref().map_or(0, |segment| {
             (0..partitions).map(|partition| segment.bytes(partition)).sum::<u64>()
@@ -220,6 +218,20 @@ impl<T: Data> ReduceReader<T> {
             peers: peers.transpose()?,
             current: None,
         })
+    }
+
+    /// How many rows there are, if all of them are kept here.
+    pub(crate) fn rows(&self) -> Option<usize> {
+        let rows = self.maps.clone().map(|map| {
+            let key = MapKey { shuffle: self.shuffle.0, map };
+            let output = self.task.runtime.store.get(key).ok()?;
+            Some(match output.part(self.partition as usize)? {
+                PartRef::Memory(part) => part.rows,
+                PartRef::Segment(segment) => segment.rows(self.partition),
+                PartRef::Empty => 0,
+            })
+        });
+        rows.sum::<Option<u64>>().map(|rows| rows as usize)
     }
 
     pub(crate) fn next_chunk(&mut self) -> Result<Option<Chunk<T>>, TaskError> {

@@ -136,19 +136,21 @@ fn describe<K: Key>(key: &K) -> String {
 }
 
 /// Splits the rows of one hash by key, in the order in which keys first came. `each` is called once a
-/// key.
-pub(crate) fn split_by_key<K: Key, V>(mut group: Vec<(K, V)>, mut each: impl FnMut(K, Vec<V>)) {
+/// key. `group` is left empty, with its memory.
+pub(crate) fn split_by_key<K: Key, V>(group: &mut Vec<(K, V)>, mut each: impl FnMut(K, Vec<V>)) {
     while !group.is_empty() {
         let one_key = group.iter().all(|(key, _)| *key == group[0].0);
         if one_key {
             let mut key = None;
-            let values = group
-                .into_iter()
-                .map(|(k, value)| {
-                    key.get_or_insert(k);
-                    value
-                })
-                .collect();
+            let value_of = |(k, value)| {
+                key.get_or_insert(k);
+                value
+            };
+            let values = match group.len() > CHUNK_ROWS {
+                // In the memory of the group, of which there may not be twice as much.
+                true => std::mem::take(group).into_iter().map(value_of).collect(),
+                false => group.drain(..).map(value_of).collect(),
+            };
             if let Some(key) = key {
                 each(key, values);
             }
@@ -157,7 +159,7 @@ pub(crate) fn split_by_key<K: Key, V>(mut group: Vec<(K, V)>, mut each: impl FnM
         let mut rest = Vec::new();
         let mut values = Vec::new();
         let mut first = None;
-        for (key, value) in group {
+        for (key, value) in group.drain(..) {
             match &first {
                 None => {
                     first = Some(key);
@@ -170,7 +172,7 @@ pub(crate) fn split_by_key<K: Key, V>(mut group: Vec<(K, V)>, mut each: impl FnM
         if let Some(key) = first {
             each(key, values);
         }
-        group = rest;
+        *group = rest;
     }
 }
 

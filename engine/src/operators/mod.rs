@@ -6,13 +6,15 @@
 mod cell;
 mod group;
 mod order;
+mod ordered;
 mod runs;
 mod sorter;
 mod table;
 
 pub(crate) use cell::{ByClone, ByTake, Cell};
 pub(crate) use group::{HashGroups, merge_combined, split_by_key};
-pub(crate) use order::{ByHash, ByKey, Hashed};
+pub(crate) use order::{ByHash, ByKey, RowOrder};
+pub(crate) use ordered::{HashSpan, Homes, OrderedTable, SortedEntries};
 pub(crate) use runs::Runs;
 pub(crate) use sorter::Sorter;
-pub(crate) use table::{CombineTable, Found, Side, compact, hash_of};
+pub(crate) use table::{CombineTable, Found, compact, hash_of};

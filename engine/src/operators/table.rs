@@ -19,21 +19,15 @@ const SLOTS_MIN: usize = 16;
 /// stay in the first cache between the passes.
 const BATCH: usize = 64;
 
-/// Where a table is used. Entries leave a table in the order of its slots; a second table that placed
-/// them by the same function would be filled from one end to the other, and probe ever longer.
-#[derive(Clone, Copy)]
-pub(crate) enum Side {
-    Map,
-    Reduce,
-}
+/// Odd; spreads hashes over the slots. Entries leave a table in the order of its slots: were that the
+/// order of the hashes, they would fill the table of a reader from one end to the other, and crowd there.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Values by key.
 pub(crate) struct CombineTable<K, S> {
     /// A power of two of slots, at most three quarters of them taken; probed linearly.
     slots: Vec<Option<(K, S)>>,
     len: usize,
-    /// Odd; spreads hashes over the slots.
-    spread: u64,
 }
 
 /// What a lookup of many keys has found, row by row; kept from one lookup to the next for its memory.
@@ -54,12 +48,8 @@ impl Found {
 }
 
 impl<K: Key, S> CombineTable<K, S> {
-    pub(crate) fn new(side: Side) -> Self {
-        let spread = match side {
-            Side::Map => 0x9e37_79b9_7f4a_7c15,
-            Side::Reduce => 0xd6e8_feb8_6659_fd93,
-        };
-        Self { slots: empty(SLOTS_MIN), len: 0, spread }
+    pub(crate) fn new() -> Self {
+        Self { slots: empty(SLOTS_MIN), len: 0 }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -116,7 +106,7 @@ impl<K: Key, S> CombineTable<K, S> {
     #[inline]
     fn home(&self, hash: u64) -> usize {
         // The product's high bits depend on all bits of the hash.
-        (hash.wrapping_mul(self.spread) >> 32) as usize & (self.slots.len() - 1)
+        (hash.wrapping_mul(SPREAD) >> 32) as usize & (self.slots.len() - 1)
     }
 
     /// The value of a key: at `slot`, where [`Self::find`] has found it, or wherever it has come to be
@@ -211,7 +201,7 @@ mod tests {
     #[test]
     fn counts_like_a_map() {
         let rows: Vec<(u64, u64)> = (0..100_000).map(|n| (n * n % 5_003, n)).collect();
-        let mut table = CombineTable::new(Side::Map);
+        let mut table = CombineTable::new();
         let mut expected: HashMap<u64, u64> = HashMap::new();
         let mut found = Found::default();
         for chunk in rows.chunks(1000) {
@@ -231,31 +221,12 @@ mod tests {
 
     #[test]
     fn keys_with_equal_hashes_stay_apart() {
-        let mut table = CombineTable::new(Side::Reduce);
+        let mut table = CombineTable::new();
         table.insert(7, 1u64, "one");
         table.insert(7, 2u64, "two");
         assert_eq!(table.get_mut(NONE, 7, &1), Some(&mut "one"));
         assert_eq!(table.get_mut(NONE, 7, &2), Some(&mut "two"));
         assert_eq!(table.get_mut(NONE, 7, &3), None);
-    }
-
-    #[test]
-    fn entries_of_one_table_fill_another_evenly() {
-        let mut map = CombineTable::new(Side::Map);
-        for key in 0..200_000u64 {
-            map.insert(hash_of(&key), key, ());
-        }
-        let mut reduce = CombineTable::new(Side::Reduce);
-        for (hash, key, ()) in map.into_entries() {
-            reduce.insert(hash, key, ());
-        }
-        // The longest run of taken slots would be a large part of all if they came in order.
-        let taken = reduce.slots.iter().map(Option::is_some);
-        let (longest, _) = taken.fold((0, 0), |(longest, run), taken| match taken {
-            true => (longest.max(run + 1), run + 1),
-            false => (longest, 0),
-        });
-        assert!(longest < 500, "{longest}");
     }
 
     #[test]

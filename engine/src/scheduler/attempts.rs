@@ -41,6 +41,9 @@ impl Scheduler {
             return;
         }
         let run = self.remove_run(run);
+        if let TaskOutput::Map { in_memory, .. } = output {
+            self.stages[stage].tasks.place(row, in_memory);
+        }
         let now = self.now;
         self.stages[stage].run_times.record(now.since(run.started_at));
         if self.stages[stage].gang && !self.stages[stage].commits() {

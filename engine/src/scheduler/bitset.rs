@@ -40,6 +40,14 @@ impl BitSet {
         had
     }
 
+    /// All members, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = u32> {
+        (0..self.words.len() as u32 * 64).filter(|&member| {
+            let (word, bit) = Self::position(member);
+            self.words[word] & bit != 0
+        })
+    }
+
     /// Removes the smallest member.
     pub(super) fn pop_first(&mut self) -> Option<u32> {
         if self.len == 0 {
@@ -82,6 +90,7 @@ mod tests {
                     _ => prop_assert_eq!(bits.pop_first(), model.pop_first()),
                 }
                 prop_assert_eq!(bits.len() as usize, model.len());
+                prop_assert!(bits.iter().eq(model.iter().copied()));
             }
         }
     }

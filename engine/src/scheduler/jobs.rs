@@ -171,7 +171,14 @@ impl Scheduler {
         let task_attempts_max = spec.task_attempts_max.unwrap_or(self.config.task_attempts_max);
         self.jobs.insert(
             spec.job,
-            JobState { result, stages: stages.clone(), rank, pool, task_attempts_max },
+            JobState {
+                result,
+                stages: stages.clone(),
+                rank,
+                pool,
+                task_attempts_max,
+                passing: Arc::clone(&spec.passing),
+            },
         );
         for key in stages {
             self.settle_owner(key);

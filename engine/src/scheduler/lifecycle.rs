@@ -236,9 +236,14 @@ impl Scheduler {
         }
         self.release_inputs(key);
         self.roll_back_readers(key);
-        let consumers = self.stages.get(key).map(|stage| stage.consumers.clone());
-        for consumer in consumers.into_iter().flatten() {
+        let Some(StageState { consumers, inputs, .. }) = self.stages.get(key) else { return };
+        let (consumers, inputs) = (consumers.clone(), inputs.clone());
+        // Waking one may end the jobs of all these stages.
+        for consumer in consumers {
             self.wake(consumer);
+        }
+        for input in inputs {
+            self.drop_spent(input.stage);
         }
     }
 

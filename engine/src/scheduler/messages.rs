@@ -1,5 +1,6 @@
 //! What goes into the scheduler and what comes out of it.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -24,6 +25,9 @@ pub struct JobSpec {
     pub priority: i32,
     /// Attempts at a partition, in place of [`super::SchedulerConfig::task_attempts_max`].
     pub task_attempts_max: Option<u32>,
+    /// The shuffles that no other job can come to read, but by way of a shuffle of this one. Naming
+    /// one too many costs that it may be computed twice.
+    pub passing: Arc<HashSet<ShuffleId>>,
 }
 
 impl JobSpec {
@@ -38,6 +42,7 @@ impl JobSpec {
             pool: Arc::from("default"),
             priority: 0,
             task_attempts_max: None,
+            passing: Arc::default(),
         }
     }
 }
@@ -227,6 +232,17 @@ pub enum Command {
         job: JobId,
         /// Why.
         error: JobError,
+    },
+    /// An executor drops one accepted output, to make room; it may be computed again.
+    DropOutput {
+        /// Where.
+        executor: ExecutorId,
+        /// The shuffle.
+        shuffle: ShuffleId,
+        /// The map index.
+        map: u32,
+        /// The attempt that wrote it.
+        attempt: u32,
     },
     /// All executors drop their outputs of a shuffle.
     ReleaseOutputs {

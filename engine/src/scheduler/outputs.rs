@@ -1,8 +1,10 @@
 //! Map outputs: which exist, where, and what follows from losing one.
 
-use millstream_planner::ids::ShuffleId;
+use millstream_planner::ids::{JobId, ShuffleId};
+use millstream_planner::stages::Determinism;
 
 use super::Scheduler;
+use super::messages::Command;
 use super::planted::PlantedBug;
 use super::state::{ExecutorKey, NONE, StageKey, StageState};
 use super::types::{ExecutorId, OutputLocation};
@@ -64,6 +66,34 @@ impl Scheduler {
         self.forget_output(key, row);
         self.queue_lost(key, row);
         Some(key)
+    }
+
+    /// Gives back the memory of a stage's outputs if only a recovery could read them: all that read them
+    /// are complete, and nothing else ever will read them. What is on disk stays, since it is not in the
+    /// way; a recovery computes the rest again.
+    ///
+    /// Other rows might come of a second run of an indeterminate stage, which keeps its outputs.
+    pub(super) fn drop_spent(&mut self, key: StageKey) {
+        let Some(stage) = self.stages.get(key) else { return };
+        let Some(shuffle) = stage.shuffle() else { return };
+        let passing =
+            |job: &JobId| self.jobs.get(job).is_some_and(|j| j.passing.contains(&shuffle));
+        if stage.determinism != Determinism::Deterministic
+            || stage.is_active()
+            || !stage.users.iter().any(passing)
+            || stage.consumers.iter().any(|&consumer| self.stages[consumer].is_active())
+        {
+            return;
+        }
+        let in_memory: Vec<u32> = stage.tasks.in_memory.iter().collect();
+        for row in in_memory {
+            let stage = &self.stages[key];
+            if let Some(OutputLocation { executor, attempt, .. }) = self.location(stage, row) {
+                let map = stage.base + row;
+                self.commands.push(Command::DropOutput { executor, shuffle, map, attempt });
+                self.forget_output(key, row);
+            }
+        }
     }
 
     /// Unregisters all outputs of an executor; returns the stages that lost some.

@@ -89,7 +89,84 @@ impl Rig {
     }
 }
 
-const MAP: TaskOutput = TaskOutput::Map { bytes: 1, rows: 1, digest: None };
+const MAP: TaskOutput = TaskOutput::Map { bytes: 1, rows: 1, digest: None, in_memory: true };
+
+/// Shuffle 1 is read by stage 2, that one's by stages 3 and 4, and theirs by the result.
+fn submit_passing(rig: &mut Rig, job: u64, result: u64, passing: &[u64]) {
+    let stages = vec![
+        stage(1, 1, &[], shuffle(1)),
+        stage(2, 1, &[1], shuffle(2)),
+        stage(3, 1, &[2], shuffle(3)),
+        stage(4, 1, &[2], shuffle(4)),
+        stage(result, 1, &[3, 4], StageOutput::Result),
+    ];
+    let mut spec = JobSpec::new(JobId(job), Arc::new(StageGraph { stages }));
+    spec.passing = Arc::new(passing.iter().copied().map(ShuffleId).collect());
+    rig.feed(Event::JobSubmitted(spec));
+}
+
+fn dropped(rig: &Rig) -> Vec<u64> {
+    let dropped = rig.last.iter().filter_map(|command| match command {
+        Command::DropOutput { shuffle, .. } => Some(shuffle.0),
+        _ => None,
+    });
+    dropped.collect()
+}
+
+#[test]
+fn outputs_that_only_a_recovery_could_read_give_back_their_memory() {
+    let mut rig = Rig::new(SchedulerConfig::default(), &[1]);
+    submit_passing(&mut rig, 1, 5, &[1, 2]);
+    let mut drops = Vec::new();
+    for _ in 0..4 {
+        rig.finish(0, MAP);
+        drops.push(dropped(&rig));
+    }
+    assert_eq!(drops, [vec![], vec![1], vec![], vec![2]], "each with its last reader");
+
+    // While shuffles 3 and 4 are there, nobody asks for what they were made of.
+    rig.finish(0, TaskOutput::Result);
+    submit_passing(&mut rig, 2, 6, &[1, 2]);
+    assert_eq!(rig.running[0].1.stage, StageId(6));
+    // Lost, they are made again from the start, and each stage runs once.
+    let lose = |shuffle: u64| Event::OutputLost {
+        shuffle: ShuffleId(shuffle),
+        map: 0,
+        executor: ExecutorId(0),
+        attempt: 0,
+    };
+    rig.feed(lose(3));
+    rig.feed(lose(4));
+    rig.fail(0, TaskFailure::InputMissing { shuffle: ShuffleId(3) });
+    let mut stages = Vec::new();
+    while rig.running[0].1.stage != StageId(6) {
+        stages.push(rig.running[0].1.stage.0);
+        rig.finish(0, MAP);
+    }
+    assert_eq!(stages, [1, 2, 3, 4]);
+}
+
+#[test]
+fn outputs_stay_that_a_later_job_may_read_or_that_may_come_out_otherwise_or_that_are_on_disk() {
+    let ran = |passing: &[u64], output: TaskOutput, determinism: Determinism| {
+        let mut rig = Rig::new(SchedulerConfig::default(), &[1]);
+        let mut first = stage(1, 1, &[], shuffle(1));
+        first.determinism = determinism;
+        let stages =
+            vec![first, stage(2, 1, &[1], shuffle(2)), stage(3, 1, &[2], StageOutput::Result)];
+        let mut spec = JobSpec::new(JobId(1), Arc::new(StageGraph { stages }));
+        spec.passing = Arc::new(passing.iter().copied().map(ShuffleId).collect());
+        rig.feed(Event::JobSubmitted(spec));
+        rig.finish(0, output);
+        rig.finish(0, output);
+        dropped(&rig)
+    };
+    let on_disk = TaskOutput::Map { bytes: 1, rows: 1, digest: None, in_memory: false };
+    assert_eq!(ran(&[1], MAP, Determinism::Deterministic), [1]);
+    assert!(ran(&[2], MAP, Determinism::Deterministic).is_empty());
+    assert!(ran(&[1], MAP, Determinism::Indeterminate).is_empty());
+    assert!(ran(&[1], on_disk, Determinism::Deterministic).is_empty());
+}
 
 fn panicked() -> TaskFailure {
     TaskFailure::User { message: "boom".into(), record: Some(3) }

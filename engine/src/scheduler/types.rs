@@ -147,6 +147,8 @@ pub enum TaskOutput {
         /// Tells these rows, by reduce partition and in their order, from others. `None` if it was not
         /// computed, or if another run may rightly leave others.
         digest: Option<NonZeroU64>,
+        /// Whether all of it is in memory, which is given back as soon as only a recovery could read it.
+        in_memory: bool,
     },
     /// A value, whose payload the driver holds until it is accepted or dropped.
     Result,

@@ -134,6 +134,14 @@ pub fn partition_of(hash: u64, partitions: u32) -> u32 {
     (((hash >> 32) * u64::from(partitions)) >> 32) as u32
 }
 
+/// The least hash of a partition: what [`partition_of`] sends to it lies from there to the first hash of
+/// the next one. `partitions` must not be 0.
+#[inline]
+#[must_use]
+pub fn first_hash_of(partition: u32, partitions: u32) -> u64 {
+    (u64::from(partition) << 32).div_ceil(u64::from(partitions)) << 32
+}
+
 /// The bits under which a double is hashed and grouped: -0.0 is 0.0 and every NaN is one key.
 #[inline]
 #[must_use]
@@ -193,6 +201,18 @@ mod tests {
         for partitions in [1, 2, 3, 7, 1000, u32::MAX] {
             assert_eq!(partition_of(0, partitions), 0);
             assert_eq!(partition_of(u64::MAX, partitions), partitions - 1);
+        }
+    }
+
+    #[test]
+    fn partitions_begin_at_their_first_hash() {
+        for partitions in [1, 2, 3, 7, 17, 1000, 65_537, u32::MAX] {
+            assert_eq!(first_hash_of(0, partitions), 0);
+            for partition in (1..partitions).step_by(1 + partitions as usize / 50) {
+                let first = first_hash_of(partition, partitions);
+                assert_eq!(partition_of(first, partitions), partition);
+                assert_eq!(partition_of(first - 1, partitions), partition - 1);
+            }
         }
     }
 

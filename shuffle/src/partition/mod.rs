@@ -8,6 +8,7 @@ mod hash;
 mod range;
 
 pub use hash::{
-    PartitionHasher, canonical_f32_bits, canonical_f64_bits, partition_hash, partition_of,
+    PartitionHasher, canonical_f32_bits, canonical_f64_bits, first_hash_of, partition_hash,
+    partition_of,
 };
 pub use range::{range_bounds, range_partition};

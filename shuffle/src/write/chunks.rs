@@ -11,57 +11,65 @@ const CHUNK_BYTES_MIN: usize = 512;
 /// Rows in the order in which they came.
 #[derive(Debug)]
 pub(super) struct Chunks<T> {
-    /// Full but for the last one.
-    chunks: Vec<Vec<T>>,
+    /// The last chunk, here and not behind a pointer since each row goes to it.
+    last: Vec<T>,
+    full: Vec<Vec<T>>,
+    /// Rows in full chunks.
     rows: usize,
 }
 
 impl<T> Default for Chunks<T> {
     fn default() -> Self {
-        Self { chunks: Vec::new(), rows: 0 }
+        Self { last: Vec::new(), full: Vec::new(), rows: 0 }
     }
 }
 
 impl<T> Chunks<T> {
-    /// Adds a row and returns the bytes that had to be allocated for it: most often 0.
+    /// Whether the next row has to allocate.
     #[inline]
-    pub(super) fn push(&mut self, row: T) -> u64 {
-        self.rows += 1;
-        match self.chunks.last_mut() {
-            Some(chunk) if chunk.len() < chunk.capacity() => {
-                chunk.push(row);
-                0
-            }
-            _ => self.push_in_new_chunk(row),
-        }
+    pub(super) fn is_full(&self) -> bool {
+        self.last.len() == self.last.capacity()
     }
 
+    /// Begins a chunk and returns the bytes allocated for it.
     #[cold]
-    fn push_in_new_chunk(&mut self, row: T) -> u64 {
+    pub(super) fn grow(&mut self) -> u64 {
+        self.rows += self.last.len();
         let row_bytes = size_of::<T>().max(1);
         let capacity =
             self.rows.clamp(CHUNK_BYTES_MIN / row_bytes, CHUNK_BYTES_MAX / row_bytes).max(1);
-        let mut chunk = Vec::with_capacity(capacity);
-        chunk.push(row);
-        self.chunks.push(chunk);
+        let full = std::mem::replace(&mut self.last, Vec::with_capacity(capacity));
+        if !full.is_empty() {
+            self.full.push(full);
+        }
         (capacity * size_of::<T>()) as u64
     }
 
+    /// Adds a row.
+    #[inline]
+    pub(super) fn push(&mut self, row: T) {
+        self.last.push(row);
+    }
+
     pub(super) fn is_empty(&self) -> bool {
-        self.rows == 0
+        self.last.is_empty()
     }
 
     /// Bytes allocated for rows; what the rows own elsewhere is not seen.
     pub(super) fn bytes(&self) -> u64 {
-        self.chunks.iter().map(|chunk| (chunk.capacity() * size_of::<T>()) as u64).sum()
+        self.chunks().map(|chunk| (chunk.capacity() * size_of::<T>()) as u64).sum()
     }
 
-    pub(super) fn as_slices(&self) -> &[Vec<T>] {
-        &self.chunks
+    pub(super) fn chunks(&self) -> impl Iterator<Item = &Vec<T>> {
+        self.full.iter().chain([&self.last])
     }
 
     pub(super) fn into_vecs(self) -> Vec<Vec<T>> {
-        self.chunks
+        let mut chunks = self.full;
+        if !self.last.is_empty() {
+            chunks.push(self.last);
+        }
+        chunks
     }
 }
 
@@ -71,19 +79,28 @@ mod tests {
 
     fn filled<T>(rows: impl IntoIterator<Item = T>) -> (Chunks<T>, u64) {
         let mut chunks = Chunks::default();
-        let allocated = rows.into_iter().map(|row| chunks.push(row)).sum();
+        let mut allocated = 0;
+        for row in rows {
+            if chunks.is_full() {
+                allocated += chunks.grow();
+            }
+            chunks.push(row);
+        }
         (chunks, allocated)
     }
 
     #[test]
     fn rows_keep_their_order_and_never_move() {
-        let mut chunks = Chunks::default();
-        chunks.push(0u64);
-        let first = chunks.as_slices()[0].as_ptr();
+        let (few, _) = filled(0..1u64);
+        let first = few.last.as_ptr();
+        let mut chunks = few;
         for row in 1..100_000 {
+            if chunks.is_full() {
+                chunks.grow();
+            }
             chunks.push(row);
         }
-        assert_eq!(chunks.as_slices()[0].as_ptr(), first);
+        assert_eq!(chunks.full[0].as_ptr(), first);
         assert!(chunks.into_vecs().into_iter().flatten().eq(0..100_000));
     }
 
@@ -93,14 +110,14 @@ mod tests {
             let (chunks, allocated) = filled(0..rows);
             assert_eq!(chunks.bytes(), allocated);
             assert!(allocated <= (2 * rows * 8).max(CHUNK_BYTES_MIN as u64));
-            assert!(chunks.as_slices().iter().all(|chunk| chunk.capacity() * 8 <= CHUNK_BYTES_MAX));
+            assert!(chunks.chunks().all(|chunk| chunk.capacity() * 8 <= CHUNK_BYTES_MAX));
         }
     }
 
     #[test]
     fn rows_of_no_size_and_of_great_size() {
         let (chunks, allocated) = filled(std::iter::repeat_n((), 1000));
-        assert_eq!((allocated, chunks.rows), (0, 1000));
+        assert_eq!(allocated, 0);
         assert_eq!(chunks.into_vecs().iter().map(Vec::len).sum::<usize>(), 1000);
         let (chunks, allocated) = filled([[0u8; 100_000], [1; 100_000]]);
         assert_eq!(allocated, 200_000);

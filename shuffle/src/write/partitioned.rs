@@ -105,7 +105,10 @@ impl<T, C: RowCodec<T>> PartitionedWriter<T, C> {
             let partitions = self.config.partitions;
             return Err(SegmentError::NoSuchPartition { partition, partitions });
         };
-        self.buffered_bytes += rows.push(row);
+        if rows.is_full() {
+            self.buffered_bytes += rows.grow();
+        }
+        rows.push(row);
         Ok(())
     }
 
@@ -226,7 +229,7 @@ impl<C> Encoding<C> {
         C: RowCodec<T>,
     {
         for (partition, rows) in (0..).zip(rows) {
-            for row in rows.as_slices().iter().flatten() {
+            for row in rows.chunks().flatten() {
                 self.payload.clear();
                 self.encode(partition, row)?;
                 self.digests[partition as usize].push(&self.payload);

@@ -88,6 +88,10 @@ impl World {
                 self.send(Order::Cancel(task), executor);
             }
             Command::Accept { task } => return self.carry_out_accept(task),
+            Command::DropOutput { executor, shuffle, map, attempt } => {
+                self.figures.count("dropped outputs");
+                self.send(Order::Drop(shuffle, map, attempt), executor);
+            }
             Command::ReleaseOutputs { shuffle } => {
                 for executor in self.executors.keys().copied().collect::<Vec<_>>() {
                     self.send(Order::Release(shuffle), executor);

@@ -54,7 +54,11 @@ fn job(
         let stage = &stages[rng.index(stages.len())];
         (stage.id, 0)
     });
+    // Wrong at times, for another job may share the shuffle: that costs a second run and no more.
+    let passing = stages.iter().filter(|_| rng.percent(50)).map(|stage| ShuffleId(stage.id.0));
+    let passing = Arc::new(passing.collect());
     let mut spec = JobSpec::new(id, Arc::new(StageGraph { stages }));
+    spec.passing = passing;
     if rng.one_in(6) {
         let end = spec.targets.end;
         let start = u32::try_from(rng.range(0, u64::from(end))).unwrap_or(0);

@@ -29,6 +29,9 @@ impl World {
             Order::Launch(task, locations) => self.start(task, locations, id, incarnation),
             Order::Cancel(task) => executor.drop_task(&task),
             Order::Grant(task) => self.publish(task, id, incarnation),
+            Order::Drop(shuffle, map, attempt) => {
+                executor.store.remove(&(shuffle, map, attempt));
+            }
             Order::Release(shuffle) => executor.store.retain(|(of, _, _), _| *of != shuffle),
             Order::Fence => {
                 executor.rise();
@@ -102,7 +105,8 @@ impl World {
             StageOutput::Shuffle { shuffle, .. } => {
                 let digest = rows::digest(&rows);
                 executor.store.insert((shuffle, task.partition, task.attempt), rows);
-                (TaskOutput::Map { bytes: count * 16, rows: count, digest }, None)
+                let in_memory = !mix(u64::from(task.attempt) + count).is_multiple_of(4);
+                (TaskOutput::Map { bytes: count * 16, rows: count, digest, in_memory }, None)
             }
             StageOutput::Result => (TaskOutput::Result, Some(rows)),
             StageOutput::Commit => (TaskOutput::Committed, Some(rows)),

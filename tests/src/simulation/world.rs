@@ -63,6 +63,7 @@ pub(super) enum Order {
     Launch(TaskId, Locations),
     Cancel(TaskId),
     Grant(TaskId),
+    Drop(ShuffleId, u32, u32),
     Release(ShuffleId),
     Fence,
 }

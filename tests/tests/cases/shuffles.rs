@@ -57,6 +57,48 @@ fn c095_readers_see_one_attempt_of_a_map() {
     assert_eq!(attempts.len(), 1, "rows of two attempts are mixed");
 }
 
+#[test]
+fn a_loop_holds_the_shuffles_of_two_rounds_and_not_of_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let context = limited(256 * MIB, dir.path());
+    let mut sums = context.range(0..200_000, 4).map(|n| (scatter(n as u64), 1_u64));
+    for _ in 0..20 {
+        sums = sums.map(|(key, n)| (scatter(key), n + 1)).reduce_by_key(|a, b| a + b);
+    }
+    assert_eq!(sums.map(|(_, n)| n).reduce(|a, b| a + b).unwrap(), Some(21 * 200_000));
+    let metrics = context.metrics();
+    assert_eq!(metrics.spilled_bytes(), 0, "{metrics}");
+    // A round takes 3 MiB and more, and a task in work as much again.
+    assert!(metrics.memory_peak < 24 * MIB, "{metrics}");
+}
+
+#[test]
+fn what_a_handle_can_read_is_computed_once() {
+    let context = builder().build().unwrap();
+    let runs = context.accumulator::<u64>();
+    let first = context
+        .range(0..1_000, 4)
+        .map_with(runs.clone(), |runs, n| {
+            runs.add(1);
+            (n % 100, 1_u64)
+        })
+        .reduce_by_key(|a, b| a + b);
+    let second = first.map(|(key, n)| (key % 10, n)).reduce_by_key(|a, b| a + b);
+    assert_eq!(second.count().unwrap(), 10);
+    assert_eq!(first.count().unwrap(), 100, "read by a handle");
+    // Once there is no such handle, other data that has not been computed yet may refer to it.
+    let third = first.map(|(key, n)| (key % 5, n)).reduce_by_key(|a, b| a + b);
+    drop(first);
+    assert_eq!(second.count().unwrap(), 10);
+    assert_eq!(third.count().unwrap(), 5, "read by a reader that was there before");
+    assert_eq!(runs.value(), 1_000);
+    // Nobody but these two can have a use for it now, and they have outputs of their own.
+    let fourth = second.map(|(key, n)| (key % 2, n)).reduce_by_key(|a, b| a + b);
+    assert_eq!(fourth.count().unwrap(), 2);
+    assert_eq!((second.count().unwrap(), third.count().unwrap()), (10, 5));
+    assert_eq!(runs.value(), 1_000);
+}
+
 /// The data files of the application whose directory this is, largest first.
 fn data_files(dir: &Path) -> Vec<PathBuf> {
     let mut files: Vec<(u64, PathBuf)> = files_below(dir)

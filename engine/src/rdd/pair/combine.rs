@@ -11,8 +11,8 @@ use crate::executor::{
     Chunk, MapResult, MapWriter, Place, PlaceRows, ReduceReader, Task, TaskError,
 };
 use crate::operators::{
-    ByClone, ByHash, ByTake, Cell, CombineTable, Found, Hashed, Runs, Side, compact, hash_of,
-    merge_combined,
+    ByClone, ByHash, ByTake, Cell, CombineTable, Found, HashSpan, Homes, OrderedTable, RowOrder,
+    Runs, SortedEntries, compact, hash_of, merge_combined,
 };
 use crate::rdd::{
     BoxStream, CHUNK_ROWS, Data, Key, MapSide, Node, Operation, Portable, Rdd, from_fn, map_side,
@@ -113,9 +113,9 @@ struct Judge {
 
 impl Judge {
     /// A table of fewer keys costs nothing, and says little.
-    const KEYS_MIN: usize = 1 << 15;
+    const KEYS_MIN: usize = 1 << 13;
     /// Rows between two judgements.
-    const WINDOW: usize = 1 << 15;
+    const WINDOW: usize = 1 << 13;
 
     /// Whether to go on after `rows` more rows, with `keys` in the table now.
     fn goes_on(&mut self, rows: usize, keys: usize) -> bool {
@@ -137,7 +137,7 @@ fn write_combined<B: Combine, S: Cell<B::Combiner>>(
     partitions: u32,
 ) -> Result<MapResult, TaskError> {
     let mut writer = MapWriter::new(task, partitions);
-    let mut table = CombineTable::<B::Key, S>::new(Side::Map);
+    let mut table = CombineTable::<B::Key, S>::new();
     let mut place = Place::named("combine by key");
     let mut found = Found::default();
     let mut judge = Judge { rows: 0, keys: 0 };
@@ -209,7 +209,7 @@ fn flush<K: Key, C: Data, S: Cell<C>>(
     writer: &mut MapWriter<(K, C)>,
     partitions: u32,
 ) -> Result<(), TaskError> {
-    let full = std::mem::replace(table, CombineTable::new(Side::Map));
+    let full = std::mem::replace(table, CombineTable::new());
     for (hash, key, cell) in full.into_entries() {
         if let Some(combiner) = cell.into_value() {
             writer.push(partition_of(hash, partitions), (key, combiner))?;
@@ -232,9 +232,10 @@ impl<B: Combine> Operation for CombineMerge<B> {
         partition: u32,
     ) -> Result<BoxStream<Self::Out>, TaskError> {
         let reader = ReduceReader::new(task, node, 0, partition)?;
+        let span = HashSpan::of_partition(partition, node.partitions);
         match std::mem::needs_drop::<B::Combiner>() {
-            true => merge_outputs::<B, ByTake<B::Combiner>>(state, node, task, reader),
-            false => merge_outputs::<B, ByClone<B::Combiner>>(state, node, task, reader),
+            true => merge_outputs::<B, ByTake<B::Combiner>>(state, node, task, reader, span),
+            false => merge_outputs::<B, ByClone<B::Combiner>>(state, node, task, reader, span),
         }
     }
 }
@@ -244,8 +245,9 @@ fn merge_outputs<B: Combine, S: Cell<B::Combiner>>(
     node: &Node,
     task: &Task,
     mut reader: ReduceReader<(B::Key, B::Combiner)>,
+    span: HashSpan,
 ) -> Result<BoxStream<(B::Key, B::Combiner)>, TaskError> {
-    let mut combined = Combined::<B, S>::new(task, state);
+    let mut combined = Combined::<B, S>::new(task, state, span, reader.rows());
     let mut place = Place::new(node);
     while let Some(chunk) = reader.next_chunk()? {
         let mut at = place.rows();
@@ -273,9 +275,15 @@ impl<B: Combine> Operation for CombineHere<B> {
         partition: u32,
     ) -> Result<BoxStream<Self::Out>, TaskError> {
         let rows = task.open_parent::<(B::Key, B::Value)>(node, 0, partition)?;
+        let span = match node.layout.partitioning {
+            Some(Partitioning::Hash { partitions }) => {
+                HashSpan::of_partition(partition, partitions)
+            }
+            _ => HashSpan::ALL,
+        };
         match std::mem::needs_drop::<B::Combiner>() {
-            true => combine_here::<B, ByTake<B::Combiner>>(state, node, task, rows),
-            false => combine_here::<B, ByClone<B::Combiner>>(state, node, task, rows),
+            true => combine_here::<B, ByTake<B::Combiner>>(state, node, task, rows, span),
+            false => combine_here::<B, ByClone<B::Combiner>>(state, node, task, rows, span),
         }
     }
 }
@@ -285,13 +293,13 @@ fn combine_here<B: Combine, S: Cell<B::Combiner>>(
     node: &Node,
     task: &Task,
     mut rows: BoxStream<(B::Key, B::Value)>,
+    span: HashSpan,
 ) -> Result<BoxStream<(B::Key, B::Combiner)>, TaskError> {
-    let mut combined = Combined::<B, S>::new(task, state);
+    let mut combined = Combined::<B, S>::new(task, state, span, None);
     let mut place = Place::new(node);
     while let Some(chunk) = rows.next_chunk()? {
         let mut at = place.rows();
-        let Combined { table, state, found, .. } = &mut combined;
-        add_chunk::<B, S>(table, state, chunk, found, &mut at);
+        combined.add(chunk, &mut at);
         drop(at);
         combined.relieve()?;
     }
@@ -302,86 +310,144 @@ fn combine_here<B: Combine, S: Cell<B::Combiner>>(
 struct Combined<B: Combine, S> {
     task: Task,
     state: Arc<B::State>,
-    table: CombineTable<B::Key, S>,
-    found: Found,
+    table: OrderedTable<B::Key, S>,
+    span: HashSpan,
+    keys_max: Option<usize>,
+    homes: Homes,
     runs: Runs<ByHash<B::Key, B::Combiner>>,
 }
 
 impl<B: Combine, S: Cell<B::Combiner>> Combined<B, S> {
-    fn new(task: &Task, state: Arc<B::State>) -> Self {
-        let (table, runs) = (CombineTable::new(Side::Reduce), Runs::new(task));
-        Self { task: Task::clone(task), state, table, found: Found::default(), runs }
+    /// For keys with hashes in `span`, at most `keys_max` of them.
+    fn new(task: &Task, state: Arc<B::State>, span: HashSpan, keys_max: Option<usize>) -> Self {
+        Self {
+            task: Task::clone(task),
+            state,
+            table: OrderedTable::new(span, keys_max),
+            span,
+            keys_max,
+            homes: Homes::default(),
+            runs: Runs::new(task),
+        }
+    }
+
+    fn add(&mut self, rows: Vec<(B::Key, B::Value)>, at: &mut PlaceRows<'_>) {
+        let (table, homes, state) = (&mut self.table, &mut self.homes, &*self.state);
+        let (create, add) = (|v| B::create(state, v), |c, v| B::add(state, c, v));
+        match std::mem::needs_drop::<B::Value>() {
+            true => fold_owned(table, homes, rows, at, create, add),
+            false => fold_shared(table, homes, &rows, at, create, add),
+        }
     }
 
     fn merge_owned(&mut self, rows: Vec<(B::Key, B::Combiner)>, at: &mut PlaceRows<'_>) {
-        self.table.find(&rows, &mut self.found);
-        for ((key, combiner), (hash, slot)) in rows.into_iter().zip(self.found.rows()) {
-            at.step();
-            match self.table.get_mut(slot, hash, &key) {
-                Some(cell) => cell.update(|old| B::merge(&self.state, old, combiner)),
-                None => self.table.insert(hash, compact(key), S::new(combiner)),
-            }
-        }
+        let (table, homes, state) = (&mut self.table, &mut self.homes, &*self.state);
+        fold_owned(table, homes, rows, at, |c| c, |a, b| B::merge(state, a, b));
     }
 
-    /// As [`Self::merge_owned`], of rows that other readers may see too. Their keys are compact: they
-    /// come from a table.
+    /// As [`Self::merge_owned`], of rows that other readers may see too.
     fn merge_shared(&mut self, rows: &[(B::Key, B::Combiner)], at: &mut PlaceRows<'_>) {
-        self.table.find(rows, &mut self.found);
-        for ((key, combiner), (hash, slot)) in rows.iter().zip(self.found.rows()) {
-            at.step();
-            match self.table.get_mut(slot, hash, key) {
-                Some(cell) => cell.update(|old| B::merge(&self.state, old, combiner.clone())),
-                None => self.table.insert(hash, key.clone(), S::new(combiner.clone())),
-            }
-        }
+        let (table, homes, state) = (&mut self.table, &mut self.homes, &*self.state);
+        fold_shared(table, homes, rows, at, |c| c, |a, b| B::merge(state, a, b));
     }
 
     /// Spills the table as a run if the budget says so; to be called once a chunk.
     fn relieve(&mut self) -> Result<(), TaskError> {
-        let sorted = self.table.len() * size_of::<Hashed<B::Key, B::Combiner>>();
-        if self.table.len() > 0
-            && self.task.pressed_by(self.table.bytes(), self.table.growth(CHUNK_ROWS) + sorted)
-        {
-            let items = self.take_sorted();
-            self.runs.write(items.into_iter())?;
+        let table = &self.table;
+        if table.len() > 0 && self.task.pressed_by(table.bytes(), table.growth(CHUNK_ROWS)) {
+            let mut sorted = self.take_sorted();
+            self.runs
+                .write(std::iter::from_fn(|| sorted.next_chunk()).flatten().map(ByHash::item))?;
         }
         Ok(())
     }
 
     /// The table's entries in hash order.
-    fn take_sorted(&mut self) -> Vec<Hashed<B::Key, B::Combiner>> {
-        let full = std::mem::replace(&mut self.table, CombineTable::new(Side::Reduce));
-        let mut items = Vec::with_capacity(full.len());
-        items.extend(full.into_entries().filter_map(|(hash, key, cell)| {
-            cell.into_value().map(|combiner| Hashed { hash, row: (key, combiner) })
-        }));
-        sort_by_hash(&mut items);
-        items
+    fn take_sorted(&mut self) -> SortedRows<B::Key, S> {
+        let empty = OrderedTable::new(self.span, self.keys_max);
+        SortedRows(std::mem::replace(&mut self.table, empty).into_sorted())
     }
 
     fn finish(mut self) -> Result<BoxStream<(B::Key, B::Combiner)>, TaskError> {
         let mut rest = self.take_sorted();
         if self.runs.is_empty() {
-            let mut rows = rest.into_iter();
-            return Ok(from_fn(move || {
-                let chunk: Vec<_> = rows.by_ref().take(CHUNK_ROWS).map(|item| item.row).collect();
-                Ok((!chunk.is_empty()).then_some(chunk))
-            }));
+            return Ok(from_fn(move || Ok(rest.next_chunk())));
         }
-        if self.task.pressed_by(0, self.runs.merge_bytes() as usize) {
-            self.runs.write(std::mem::take(&mut rest).into_iter())?;
+        let rest = std::iter::from_fn(|| rest.next_chunk()).flatten().map(ByHash::item);
+        let mut in_memory = Vec::new();
+        match self.task.pressed_by(0, self.runs.merge_bytes() as usize) {
+            true => self.runs.write(rest)?,
+            false => in_memory.extend(rest),
         }
         let state = self.state;
-        let merged = self.runs.merge(rest)?;
+        let merged = self.runs.merge(in_memory)?;
         Ok(merge_combined(&self.task, merged, move |a, b| B::merge(&state, a, b)))
     }
 }
 
-/// Sorts by hash. Hashes of different keys are different but for a chance of one in 2^64 a pair, so
-/// that stability buys nothing.
-fn sort_by_hash<K, C>(items: &mut [Hashed<K, C>]) {
-    items.sort_unstable_by_key(|item| item.hash);
+/// Adds rows to a table: the first value of a key as `create` makes it, each later one by `add`.
+fn fold_owned<K: Key, V, C, S: Cell<C>>(
+    table: &mut OrderedTable<K, S>,
+    homes: &mut Homes,
+    rows: Vec<(K, V)>,
+    at: &mut PlaceRows<'_>,
+    create: impl Fn(V) -> C,
+    add: impl Fn(C, V) -> C,
+) {
+    table.reserve(rows.len());
+    let mut rows = rows.into_iter();
+    while rows.len() > 0 {
+        let batch = table.approach(rows.as_slice(), homes);
+        for (index, (key, value)) in rows.by_ref().take(batch).enumerate() {
+            at.step();
+            match table.find(homes, index, &key) {
+                Ok(cell) => cell.update(|combiner| add(combiner, value)),
+                Err(free) => table.insert(homes, index, free, compact(key), S::new(create(value))),
+            }
+        }
+    }
+}
+
+/// As [`fold_owned`], of rows that stay where they are: plain values are copied from there, since to move
+/// whole rows, keys that are known already included, would take longer than the rest of the loop.
+fn fold_shared<K: Key, V: Clone, C, S: Cell<C>>(
+    table: &mut OrderedTable<K, S>,
+    homes: &mut Homes,
+    mut rows: &[(K, V)],
+    at: &mut PlaceRows<'_>,
+    create: impl Fn(V) -> C,
+    add: impl Fn(C, V) -> C,
+) {
+    table.reserve(rows.len());
+    while !rows.is_empty() {
+        let (batch, rest) = rows.split_at(table.approach(rows, homes));
+        for (index, (key, value)) in batch.iter().enumerate() {
+            at.step();
+            match table.find(homes, index, key) {
+                Ok(cell) => cell.update(|combiner| add(combiner, value.clone())),
+                Err(free) => {
+                    let value = S::new(create(value.clone()));
+                    table.insert(homes, index, free, compact(key.clone()), value);
+                }
+            }
+        }
+        rows = rest;
+    }
+}
+
+/// The entries of a table as rows, in hash order.
+struct SortedRows<K, S>(SortedEntries<K, S>);
+
+impl<K: Key, S> SortedRows<K, S> {
+    fn next_chunk<C>(&mut self) -> Option<Vec<(K, C)>>
+    where
+        S: Cell<C>,
+    {
+        let entries = self.0.take(CHUNK_ROWS);
+        let rows = entries.into_iter().filter_map(|(key, cell)| Some((key, cell.into_value()?)));
+        let rows: Vec<_> = rows.collect();
+        (!rows.is_empty()).then_some(rows)
+    }
 }
 
 #[cfg(test)]
@@ -391,7 +457,7 @@ mod tests {
     #[test]
     fn combining_stops_where_keys_are_new() {
         let mut judge = Judge { rows: 0, keys: 0 };
-        assert!(judge.goes_on(10_000, 10_000), "too few keys to tell");
+        assert!(judge.goes_on(8_000, 8_000), "too few keys to tell");
         assert!(!judge.goes_on(40_000, 50_000), "all new");
     }
 

@@ -120,16 +120,16 @@ impl<K: Key, V: Data> Operation for Group<K, V> {
         let mut groups = open_groups::<K, V>(task, node, 0, partition)?;
         let task = Rc::clone(task);
         let mut pace = Pace::default();
+        let mut group = Vec::new();
         let mut next = move |count| {
             let mut out = Vec::new();
             let mut rows = 0;
             // Few large groups make a chunk as well as many small ones.
             while rows < count {
                 let Some(hash) = groups.peek()? else { break };
-                let mut group = Vec::new();
                 groups.take_group(hash, &mut group, "group_by_key")?;
                 rows += group.len();
-                split_by_key(group, |key, values| out.push((key, values)));
+                split_by_key(&mut group, |key, values| out.push((key, values)));
             }
             Ok((!out.is_empty()).then_some(out))
         };

@@ -317,6 +317,12 @@ where
             if *key == row.key {
                 row.met = true;
                 self.matched[row.next] = true;
+                if self.kind.pairs && row.next + 1 == self.group.len() {
+                    // The last partner, and nearly always the only one, takes the row itself.
+                    let pair = (self.emit)(row.key, Some(row.value), Some(value.clone()));
+                    self.out.extend(pair);
+                    return;
+                }
                 if self.kind.pairs {
                     let pair =
                         (self.emit)(row.key.clone(), Some(row.value.clone()), Some(value.clone()));
@@ -373,13 +379,13 @@ impl<K: Key, V: Data, W: Data> Operation for CoGroup<K, V, W> {
 
 /// Splits the rows of one hash by key.
 fn co_split<K: Key, V, W>(
-    left: Vec<(K, V)>,
-    right: Vec<(K, W)>,
+    mut left: Vec<(K, V)>,
+    mut right: Vec<(K, W)>,
     out: &mut Vec<(K, (Vec<V>, Vec<W>))>,
 ) {
     let start = out.len();
-    split_by_key(left, |key, values| out.push((key, (values, Vec::new()))));
-    split_by_key(right, |key, values| {
+    split_by_key(&mut left, |key, values| out.push((key, (values, Vec::new()))));
+    split_by_key(&mut right, |key, values| {
         match out[start..].iter_mut().find(|(known, _)| *known == key) {
             Some((_, (_, of_right))) => *of_right = values,
             None => out.push((key, (Vec::new(), values))),

@@ -1,6 +1,9 @@
 //! A job that is not over, and the pools jobs share.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use millstream_planner::ids::ShuffleId;
 
 use super::StageKey;
 use crate::scheduler::policy::Rank;
@@ -13,6 +16,8 @@ pub(in crate::scheduler) struct JobState {
     pub(in crate::scheduler) rank: Rank,
     pub(in crate::scheduler) pool: usize,
     pub(in crate::scheduler) task_attempts_max: u32,
+    /// See [`JobSpec::passing`](crate::scheduler::JobSpec::passing).
+    pub(in crate::scheduler) passing: Arc<HashSet<ShuffleId>>,
 }
 
 /// A stage's place in its pool's queue: by job, then in topological order.

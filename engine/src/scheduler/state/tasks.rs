@@ -27,6 +27,8 @@ pub(in crate::scheduler) struct TaskTable {
     pub(in crate::scheduler) holder: Vec<u32>,
     /// What the output accepted last is known by, kept when it is lost. Shuffle-writing stages only.
     digest: Vec<Option<NonZeroU64>>,
+    /// Those whose accepted output is all in memory.
+    pub(in crate::scheduler) in_memory: BitSet,
     /// Committing stages only: the attempt that may commit, or `NONE`.
     pub(in crate::scheduler) granted: Vec<u32>,
     /// How many have a winner.
@@ -52,6 +54,7 @@ impl TaskTable {
             winner: vec![NONE; len],
             holder: vec![NONE; len],
             digest: if writes { vec![None; len] } else { Vec::new() },
+            in_memory: BitSet::new(rows),
             granted: if commits { vec![NONE; len] } else { Vec::new() },
             done: 0,
             pending: BitSet::new(rows),
@@ -72,6 +75,14 @@ impl TaskTable {
         self.failures[row] = 0;
         self.losses[row] = 0;
         self.done += 1;
+    }
+
+    /// Notes where the output of a row is that is about to be accepted.
+    pub(in crate::scheduler) fn place(&mut self, row: u32, in_memory: bool) {
+        match in_memory {
+            true => self.in_memory.insert(row),
+            false => self.in_memory.remove(row),
+        };
     }
 
     /// Forgets the accepted attempt; whether there was one.
