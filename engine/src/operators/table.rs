@@ -1,8 +1,8 @@
 //! The hash table behind combining by key.
 //!
 //! A table is larger than the caches as a rule, so that a lookup is a cache miss. Entries lie in the
-//! slots themselves, which makes it one, and the slots of a batch of keys are loaded before the first
-//! of them is looked up, which lets the misses of a batch overlap. The hash lies in the slot, too: a
+//! slots themselves, which makes it one, and the slots of a batch of keys are asked for before the
+//! first of them is looked up, which lets the misses of a batch overlap. The hash lies in the slot, too: a
 //! table that grows or is emptied never touches what its keys own elsewhere.
 //!
 //! The order of the entries means nothing; whoever needs one sorts them.
@@ -86,11 +86,8 @@ impl<K: Key, S> CombineTable<K, S> {
         let len = rows.len().min(BATCH);
         for (hash, (key, _)) in hashes.iter_mut().zip(rows) {
             *hash = hash_of(key);
+            prefetch(&self.slots[self.home(*hash)]);
         }
-        // So short a loop that the processor has a dozen of its misses under way at once; what it
-        // computes is of no interest.
-        let taken = hashes[..len].iter().filter(|hash| self.slots[self.home(**hash)].is_some());
-        std::hint::black_box(taken.count());
         hashes.into_iter().take(len)
     }
 
@@ -159,6 +156,20 @@ impl<K: Key, S> CombineTable<K, S> {
     pub(crate) fn into_entries(self) -> impl Iterator<Item = (u64, K, S)> {
         self.slots.into_iter().flatten().map(|entry| (entry.hash.get(), entry.key, entry.value))
     }
+}
+
+/// Begins to bring a value near, without waiting for it as a load would.
+#[inline(always)]
+fn prefetch<T>(value: &T) {
+    #[cfg(target_arch = "x86_64")]
+    #[expect(unsafe_code, reason = "the intrinsic takes a pointer")]
+    // SAFETY: a prefetch is a hint; it reads and writes nothing and cannot fault.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
 }
 
 fn empty<T>(len: usize) -> Vec<Option<T>> {
