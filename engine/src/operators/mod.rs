@@ -4,6 +4,7 @@
 //! Operators know keys, rows and the task they run in; nothing of lineage, stages or jobs.
 
 mod cell;
+mod compact;
 mod group;
 mod order;
 mod ordered;
@@ -12,9 +13,10 @@ mod sorter;
 mod table;
 
 pub(crate) use cell::{ByClone, ByTake, Cell};
+pub(crate) use compact::compact;
 pub(crate) use group::{HashGroups, merge_combined, split_by_key};
 pub(crate) use order::{ByHash, ByKey, RowOrder};
 pub(crate) use ordered::{HashSpan, Homes, OrderedTable, SortedEntries};
 pub(crate) use runs::Runs;
 pub(crate) use sorter::Sorter;
-pub(crate) use table::{CombineTable, Found, compact, hash_of};
+pub(crate) use table::{CombineTable, hash_of};

@@ -3,8 +3,7 @@
 use std::cmp::Ordering;
 use std::marker::PhantomData;
 
-use millstream_shuffle::partition::partition_hash;
-
+use super::table::hash_of;
 use crate::rdd::{Data, Key};
 
 /// An order of rows. Rows are sorted as items, which may carry what the comparison needs; on disk they
@@ -35,7 +34,7 @@ impl<K: Key, V: Data> RowOrder for ByHash<K, V> {
 
     #[inline]
     fn item(row: (K, V)) -> Hashed<K, V> {
-        Hashed { hash: partition_hash(&row.0), row }
+        Hashed { hash: hash_of(&row.0), row }
     }
 
     #[inline]

@@ -9,6 +9,7 @@
 //! batch at a time, which lets the misses of a batch overlap.
 
 use millstream_shuffle::partition::first_hash_of;
+use prefetch_index::prefetch_index;
 
 use super::table::hash_of;
 use crate::rdd::Key;
@@ -124,13 +125,10 @@ impl<K: Key, S> OrderedTable<K, S> {
     pub(crate) fn approach<V>(&self, rows: &[(K, V)], homes: &mut Homes) -> usize {
         let batch = &rows[..rows.len().min(BATCH)];
         for ((key, _), home) in batch.iter().zip(&mut homes.0) {
-            *home = self.home(hash_of(key)) as u32;
+            let at = self.home(hash_of(key));
+            prefetch_index(&self.slots, at);
+            *home = at as u32;
         }
-        // So short a loop that the processor has a dozen of its misses under way at once; what it
-        // computes is of no interest.
-        let taken =
-            homes.0[..batch.len()].iter().filter(|home| self.slots[**home as usize].is_some());
-        std::hint::black_box(taken.count());
         batch.len()
     }
 
@@ -336,7 +334,11 @@ mod tests {
     fn entries_of_a_map_side_table_do_not_crowd() {
         let mut map = CombineTable::new();
         for key in 0..200_000u64 {
-            map.insert(hash_of(&key), key, 1);
+            map.reserve(1);
+            let hash = hash_of(&key);
+            if let Err(free) = map.find(hash, &key) {
+                map.fill(free, hash, key, 1);
+            }
         }
         let rows: Vec<(u64, u64)> = map.into_entries().map(|(_, key, n)| (key, n)).collect();
         let mut table = OrderedTable::new(HashSpan::ALL, None);

@@ -1,22 +1,24 @@
 //! The hash table behind combining by key.
 //!
 //! A table is larger than the caches as a rule, so that a lookup is a cache miss. Entries lie in the
-//! slots themselves, which makes it one, and keys are looked up a batch at a time before anything is
-//! changed, which lets the misses of a batch overlap.
+//! slots themselves, which makes it one, and the slots of a batch of keys are asked for before the
+//! first of them is looked up, which lets the misses of a batch overlap. The hash lies in the slot, too: a
+//! table that grows or is emptied never touches what its keys own elsewhere.
 //!
 //! The order of the entries means nothing; whoever needs one sorts them.
 
-use std::any::Any;
+use std::num::NonZeroU64;
 
 use millstream_shuffle::partition::partition_hash;
+use prefetch_index::prefetch_index;
 
-use crate::rdd::{Data, Key};
-use crate::text::Text;
+use super::compact::compact_each;
+use crate::rdd::Key;
 
 const SLOTS_MIN: usize = 16;
 
 /// As many keys as are looked up together: enough misses to keep the memory busy, few enough slots to
-/// stay in the first cache between the passes.
+/// stay in the first cache from one pass to the next.
 const BATCH: usize = 64;
 
 /// Odd; spreads hashes over the slots. Entries leave a table in the order of its slots: were that the
@@ -26,30 +28,22 @@ const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Values by key.
 pub(crate) struct CombineTable<K, S> {
     /// A power of two of slots, at most three quarters of them taken; probed linearly.
-    slots: Vec<Option<(K, S)>>,
+    slots: Vec<Option<Entry<K, S>>>,
     len: usize,
+    /// Slots filled since the last [`Self::compact_keys`].
+    fresh: Vec<u32>,
 }
 
-/// What a lookup of many keys has found, row by row; kept from one lookup to the next for its memory.
-#[derive(Default)]
-pub(crate) struct Found {
-    rows: Vec<(u64, u32)>,
-}
-
-/// The slot of a key that was not there.
-const NONE: u32 = u32::MAX;
-
-impl Found {
-    /// By row, the hash of its key and the slot of its entry.
-    #[inline]
-    pub(crate) fn rows(&self) -> impl Iterator<Item = (u64, u32)> {
-        self.rows.iter().copied()
-    }
+/// The hash is not zero, so that a free slot needs no mark of its own.
+struct Entry<K, S> {
+    hash: NonZeroU64,
+    key: K,
+    value: S,
 }
 
 impl<K: Key, S> CombineTable<K, S> {
     pub(crate) fn new() -> Self {
-        Self { slots: empty(SLOTS_MIN), len: 0 }
+        Self { slots: empty(SLOTS_MIN), len: 0, fresh: Vec::new() }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -69,36 +63,35 @@ impl<K: Key, S> CombineTable<K, S> {
         }
     }
 
-    /// Looks up all rows by their keys, and makes room for as many new ones: until the next lookup no
-    /// entry moves.
-    pub(crate) fn find<V>(&mut self, rows: &[(K, V)], found: &mut Found) {
-        while !fits(self.len + rows.len(), self.slots.len()) {
+    /// Makes room for `rows` more keys: while they are added, no entry moves.
+    pub(crate) fn reserve(&mut self, rows: usize) {
+        while !fits(self.len + rows, self.slots.len()) {
             self.grow();
-        }
-        found.rows.clear();
-        for batch in rows.chunks(BATCH) {
-            let start = found.rows.len();
-            found.rows.extend(batch.iter().map(|(key, _)| (hash_of(key), NONE)));
-            let found = &mut found.rows[start..];
-            // So short a loop that the processor has a dozen of its misses under way at once; what it
-            // computes is of no interest.
-            let taken = found.iter().filter(|(hash, _)| self.slots[self.home(*hash)].is_some());
-            std::hint::black_box(taken.count());
-            for ((key, _), (hash, slot)) in batch.iter().zip(found) {
-                *slot = self.slot(*hash, key);
-            }
         }
     }
 
+    /// The hashes of the first keys of `rows`, as many as are best looked up next.
+    #[inline]
+    pub(crate) fn hashes<V>(&self, rows: &[(K, V)]) -> impl Iterator<Item = u64> + use<K, S, V> {
+        let mut hashes = [0; BATCH];
+        let len = rows.len().min(BATCH);
+        for (hash, (key, _)) in hashes.iter_mut().zip(rows) {
+            *hash = hash_of(key);
+            prefetch_index(&self.slots, self.home(*hash));
+        }
+        hashes.into_iter().take(len)
+    }
+
+    /// The slot of a key, or the free slot that it would take.
     #[inline(always)]
-    fn slot(&self, hash: u64, key: &K) -> u32 {
+    pub(crate) fn find(&self, hash: u64, key: &K) -> Result<usize, usize> {
         let mask = self.slots.len() - 1;
         let mut at = self.home(hash);
         loop {
             match &self.slots[at] {
-                Some((known, _)) if known == key => return at as u32,
+                Some(entry) if entry.hash.get() == hash && entry.key == *key => return Ok(at),
                 Some(_) => at = (at + 1) & mask,
-                None => return NONE,
+                None => return Err(at),
             }
         }
     }
@@ -109,51 +102,50 @@ impl<K: Key, S> CombineTable<K, S> {
         (hash.wrapping_mul(SPREAD) >> 32) as usize & (self.slots.len() - 1)
     }
 
-    /// The value of a key: at `slot`, where [`Self::find`] has found it, or wherever it has come to be
-    /// since, with an earlier row of the same lookup.
+    /// Updates the value in a slot where [`Self::find`] has found a key.
     #[inline(always)]
-    pub(crate) fn get_mut(&mut self, slot: u32, hash: u64, key: &K) -> Option<&mut S> {
-        let slot = match slot {
-            NONE => self.slot_again(hash, key),
-            slot => slot,
-        };
-        self.slots.get_mut(slot as usize)?.as_mut().map(|(_, value)| value)
-    }
-
-    #[inline(never)]
-    fn slot_again(&self, hash: u64, key: &K) -> u32 {
-        self.slot(hash, key)
-    }
-
-    /// Adds a key that is not there yet.
-    pub(crate) fn insert(&mut self, hash: u64, key: K, value: S) {
-        if !fits(self.len + 1, self.slots.len()) {
-            self.grow();
+    pub(crate) fn update(&mut self, slot: usize, f: impl FnOnce(&mut S)) {
+        if let Some(entry) = &mut self.slots[slot] {
+            f(&mut entry.value);
         }
-        self.place(hash, key, value);
+    }
+
+    /// Adds a key in the free slot that [`Self::find`] has given for it.
+    #[inline]
+    pub(crate) fn fill(&mut self, slot: usize, hash: u64, key: K, value: S) {
+        let hash = NonZeroU64::new(hash).unwrap_or(NonZeroU64::MIN);
+        self.slots[slot] = Some(Entry { hash, key, value });
         self.len += 1;
+        if std::mem::needs_drop::<K>() {
+            self.fresh.push(slot as u32);
+        }
     }
 
-    fn place(&mut self, hash: u64, key: K, value: S) {
-        let mask = self.slots.len() - 1;
-        let mut at = self.home(hash);
-        while self.slots[at & mask].is_some() {
-            at += 1;
-        }
-        self.slots[at & mask] = Some((key, value));
+    /// Detaches the keys that were added since the last time from the buffers that they came in. To be
+    /// called before [`Self::reserve`] moves them.
+    pub(crate) fn compact_keys(&mut self) {
+        compact_each(&mut self.slots, &self.fresh, |slot| {
+            slot.as_mut().map(|entry| &mut entry.key)
+        });
+        self.fresh.clear();
     }
 
     #[cold]
     fn grow(&mut self) {
         let larger = empty(self.slots.len() * 2);
-        for (key, value) in std::mem::replace(&mut self.slots, larger).into_iter().flatten() {
-            self.place(hash_of(&key), key, value);
+        let mask = larger.len() - 1;
+        for entry in std::mem::replace(&mut self.slots, larger).into_iter().flatten() {
+            let mut at = self.home(entry.hash.get());
+            while self.slots[at].is_some() {
+                at = (at + 1) & mask;
+            }
+            self.slots[at] = Some(entry);
         }
     }
 
     /// All entries with their hashes.
     pub(crate) fn into_entries(self) -> impl Iterator<Item = (u64, K, S)> {
-        self.slots.into_iter().flatten().map(|(key, value)| (hash_of(&key), key, value))
+        self.slots.into_iter().flatten().map(|entry| (entry.hash.get(), entry.key, entry.value))
     }
 }
 
@@ -165,54 +157,49 @@ fn fits(len: usize, slots: usize) -> bool {
     len * 4 <= slots * 3
 }
 
-/// A value that does not keep a large input buffer alive, for few values of many buffers: keys in a
-/// table, keys of a sample.
-pub(crate) fn compact<T: Data>(value: T) -> T {
-    if !std::mem::needs_drop::<T>() {
-        return value;
-    }
-    let mut value = value;
-    let any: &mut dyn Any = &mut value;
-    if let Some(text) = any.downcast_mut::<Text>() {
-        *text = text.compact();
-        return value;
-    }
-    if any.is::<String>() {
-        return value;
-    }
-    // Outside a decode scope whatever comes from a shared buffer is copied. A value that does not
-    // survive its own encoding stays as it is.
-    let copy = postcard::to_stdvec(&value).ok().and_then(|bytes| postcard::from_bytes(&bytes).ok());
-    copy.unwrap_or(value)
-}
-
-/// The partition hash, as the operators use it.
+/// The partition hash, as the operators use it: with one for zero, so that room can be saved where a hash
+/// is kept. That two more keys of 2^64 share a hash changes nothing.
 #[inline]
 pub(crate) fn hash_of<K: Key>(key: &K) -> u64 {
-    partition_hash(key)
+    partition_hash(key).max(1)
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
+    use std::sync::Arc;
 
     use super::*;
+    use crate::text::{Buffer, Text};
+
+    /// Adds the values of equal keys.
+    fn add_all<K: Key>(table: &mut CombineTable<K, u64>, rows: &[(K, u64)]) {
+        table.reserve(rows.len());
+        let mut rest = rows;
+        while !rest.is_empty() {
+            let mut count = 0;
+            for (hash, (key, n)) in table.hashes(rest).zip(rest) {
+                count += 1;
+                match table.find(hash, key) {
+                    Ok(slot) => table.update(slot, |sum| *sum += n),
+                    Err(slot) => table.fill(slot, hash, key.clone(), *n),
+                }
+            }
+            rest = &rest[count..];
+        }
+        table.compact_keys();
+    }
 
     #[test]
     fn counts_like_a_map() {
         let rows: Vec<(u64, u64)> = (0..100_000).map(|n| (n * n % 5_003, n)).collect();
         let mut table = CombineTable::new();
         let mut expected: HashMap<u64, u64> = HashMap::new();
-        let mut found = Found::default();
+        for (key, n) in &rows {
+            *expected.entry(*key).or_default() += n;
+        }
         for chunk in rows.chunks(1000) {
-            table.find(chunk, &mut found);
-            for ((key, n), (hash, slot)) in chunk.iter().zip(found.rows()) {
-                *expected.entry(*key).or_default() += n;
-                match table.get_mut(slot, hash, key) {
-                    Some(sum) => *sum += n,
-                    None => table.insert(hash, *key, *n),
-                }
-            }
+            add_all(&mut table, chunk);
         }
         assert_eq!(table.len(), expected.len());
         let got: HashMap<u64, u64> = table.into_entries().map(|(_, k, v)| (k, v)).collect();
@@ -222,18 +209,36 @@ mod tests {
     #[test]
     fn keys_with_equal_hashes_stay_apart() {
         let mut table = CombineTable::new();
-        table.insert(7, 1u64, "one");
-        table.insert(7, 2u64, "two");
-        assert_eq!(table.get_mut(NONE, 7, &1), Some(&mut "one"));
-        assert_eq!(table.get_mut(NONE, 7, &2), Some(&mut "two"));
-        assert_eq!(table.get_mut(NONE, 7, &3), None);
+        let hash = hash_of(&7u64);
+        for (key, value) in [(1u64, "one"), (2, "two")] {
+            let free = table.find(hash, &key).unwrap_err();
+            table.fill(free, hash, key, value);
+        }
+        assert!(table.find(hash, &3).is_err());
+        let mut got: Vec<_> = table.into_entries().collect();
+        got.sort();
+        assert_eq!(got, [(hash, 1, "one"), (hash, 2, "two")]);
     }
 
     #[test]
-    fn a_compact_key_lets_its_buffer_go() {
-        let line = Text::from("a line that is much longer than one of its words, the inlineable");
-        let word = line.slice(2..20).unwrap();
-        assert_eq!(compact(word.clone()), word);
-        assert_eq!(compact((word.clone(), 3u8)), (word, 3u8));
+    fn keys_let_the_buffer_of_their_rows_go() {
+        let line = "short incomprehensibilities incomprehensibilities unintelligibility";
+        let buffer = Buffer::from_string(line.to_owned());
+        let line = buffer.slice(0, line.len()).unwrap();
+        let rows: Vec<(Text, u64)> = line.words().map(|word| (word, 1)).collect();
+        let mut table = CombineTable::new();
+        add_all(&mut table, &rows);
+        drop((rows, line));
+        assert_eq!(Arc::strong_count(&buffer), 1);
+        let mut got: Vec<_> = table.into_entries().map(|(_, key, n)| (key, n)).collect();
+        got.sort();
+        let expected = [("incomprehensibilities", 2), ("short", 1), ("unintelligibility", 1)];
+        assert_eq!(got, expected.map(|(key, n)| (Text::from(key), n)));
+    }
+
+    #[test]
+    fn a_slot_of_numbers_has_no_room_for_a_mark() {
+        assert_eq!(size_of::<Option<Entry<u64, u64>>>(), 24);
+        assert_eq!(size_of::<Option<Entry<Text, u64>>>(), 32);
     }
 }

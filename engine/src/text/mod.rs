@@ -11,6 +11,7 @@
 
 mod buffer;
 mod decode;
+mod gather;
 mod inline;
 mod ops;
 mod split;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 
 pub use buffer::Buffer;
 pub use decode::{DecodeScope, decode_scope};
+pub(crate) use gather::Gathered;
 use inline::{INLINE_BYTES_MAX, Inline};
 pub use split::Split;
 pub use words::Words;

@@ -1,8 +1,9 @@
-//! Splitting a [`Text`] into words at whitespace, sixteen bytes at a time: nearly every word ends
-//! within the first load, so that the scan has no branch on the length of words to mispredict.
+//! Splitting a [`Text`] into words at whitespace.
 //!
-//! The scan relies on UTF-8 only in this: a lead byte never occurs inside another character, so a
-//! multi-byte space can be recognised at any byte without decoding what stands before it.
+//! The scan makes a bit mask of the whitespace in each block of 64 bytes, then takes the words from the
+//! bits. No step waits for the end of the word before, and no branch depends on the length of a word.
+
+use wide::u8x16;
 
 use super::{Repr, Text, View};
 
@@ -10,9 +11,7 @@ use super::{Repr, Text, View};
 #[derive(Clone, Debug)]
 pub struct Words {
     text: Text,
-    /// Positions in the view of `text`.
-    next: usize,
-    end: usize,
+    scan: Scan,
 }
 
 impl Text {
@@ -22,7 +21,7 @@ impl Text {
     #[inline]
     pub fn words(&self) -> Words {
         let View { start, end, .. } = self.view();
-        Words { text: self.clone(), next: start, end }
+        Words { text: self.clone(), scan: Scan { start, end, block: start, stops: 0, carry: 0 } }
     }
 }
 
@@ -31,9 +30,7 @@ impl Iterator for Words {
 
     #[inline]
     fn next(&mut self) -> Option<Text> {
-        let bytes = self.text.view().bytes;
-        let (start, stop) = next_word(bytes, self.next, self.end)?;
-        self.next = stop;
+        let (start, stop) = self.scan.next(self.text.view().bytes)?;
         Some(self.text.part(start, stop))
     }
 
@@ -41,23 +38,21 @@ impl Iterator for Words {
     /// let a short word be built where `f` puts it.
     #[inline]
     fn fold<B, F: FnMut(B, Text) -> B>(self, init: B, mut f: F) -> B {
-        let Self { text, mut next, end } = self;
+        let Self { text, mut scan } = self;
         let bytes = text.view().bytes;
         let mut state = init;
         match &text.repr {
             Repr::Slice { buffer, .. } => {
-                while let Some((start, stop)) = next_word(bytes, next, end) {
+                while let Some((start, stop)) = scan.next(bytes) {
                     state = match Text::share_short(buffer, start, stop) {
                         Some(word) => f(state, word),
                         None => f(state, Text::share_long(buffer, start, stop)),
                     };
-                    next = stop;
                 }
             }
             Repr::Inline(_) | Repr::Long(_) => {
-                while let Some((start, stop)) = next_word(bytes, next, end) {
+                while let Some((start, stop)) = scan.next(bytes) {
                     state = f(state, text.part(start, stop));
-                    next = stop;
                 }
             }
         }
@@ -65,18 +60,128 @@ impl Iterator for Words {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.end - self.next;
-        (0, Some(left.div_ceil(2)))
+        (0, Some(self.scan.end.saturating_sub(self.scan.start).div_ceil(2)))
     }
 }
 
 impl std::iter::FusedIterator for Words {}
 
-/// The first word in `bytes[from..end]`, as its start and stop.
+const BLOCK: usize = 64;
+
+/// Where a scan for words is. All positions are those of the view.
+#[derive(Clone, Copy, Debug)]
+struct Scan {
+    /// Where the next word begins, or an empty one.
+    start: usize,
+    end: usize,
+    /// Where the next block begins; past `end` when there is none.
+    block: usize,
+    /// The places in the block before where words may end.
+    stops: u64,
+    /// As `stops`, of the next block: the rest of a whitespace character that began before it.
+    carry: u64,
+}
+
+impl Scan {
+    /// The start and the stop of the next word.
+    #[inline(always)]
+    fn next(&mut self, bytes: &[u8]) -> Option<(usize, usize)> {
+        loop {
+            while self.stops != 0 {
+                let stop = self.block - BLOCK + self.stops.trailing_zeros() as usize;
+                self.stops &= self.stops - 1;
+                let start = std::mem::replace(&mut self.start, stop + 1);
+                if start < stop {
+                    return Some((start, stop));
+                }
+            }
+            if self.block > self.end {
+                return None;
+            }
+            self.enter_block(bytes);
+        }
+    }
+
+    #[inline(always)]
+    fn enter_block(&mut self, bytes: &[u8]) {
+        let Marks { spaces, leads } = marks(bytes, self.block);
+        self.stops = spaces | std::mem::take(&mut self.carry);
+        if leads != 0 {
+            let wide = wide_spaces(&bytes[..self.end], self.block, leads);
+            self.stops |= wide as u64;
+            self.carry = (wide >> BLOCK) as u64;
+        }
+        let left = self.end - self.block;
+        if left < BLOCK {
+            // The last word ends where the string does, and what follows is not of it.
+            self.stops = self.stops & !(u64::MAX << left) | 1 << left;
+        }
+        self.block += BLOCK;
+    }
+}
+
+/// Places in a block, as bits.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+struct Marks {
+    /// ASCII whitespace.
+    spaces: u64,
+    /// The first bytes of characters of which some are whitespace: 0xC2 and 0xE1 to 0xE3. Most letters
+    /// beyond ASCII begin with another byte.
+    leads: u64,
+}
+
+/// The marks of the block at `at`; zeros follow the end of `bytes`.
 #[inline(always)]
-fn next_word(bytes: &[u8], from: usize, end: usize) -> Option<(usize, usize)> {
-    let start = skip_space(bytes, from, end);
-    (start < end).then(|| (start, word_stop(bytes, start, end)))
+fn marks(bytes: &[u8], at: usize) -> Marks {
+    let rest = &bytes[at..];
+    match rest.first_chunk() {
+        Some(block) => marks_of(block),
+        None => marks_of_last(rest),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn marks_of_last(rest: &[u8]) -> Marks {
+    let mut block = [0; BLOCK];
+    block[..rest.len()].copy_from_slice(rest);
+    marks_of(&block)
+}
+
+#[inline(always)]
+fn marks_of(block: &[u8; BLOCK]) -> Marks {
+    let mut marks = Marks::default();
+    let (quarters, _) = block.as_chunks::<16>();
+    for (i, quarter) in quarters.iter().enumerate() {
+        let bytes = u8x16::new(*quarter);
+        let spaces = bytes.simd_eq(u8x16::splat(b' ')) | in_range(bytes, b'\t', b'\r');
+        let leads = bytes.simd_eq(u8x16::splat(0xC2)) | in_range(bytes, 0xE1, 0xE3);
+        marks.spaces |= u64::from(spaces.to_bitmask()) << (16 * i);
+        marks.leads |= u64::from(leads.to_bitmask()) << (16 * i);
+    }
+    marks
+}
+
+#[inline(always)]
+fn in_range(bytes: u8x16, first: u8, last: u8) -> u8x16 {
+    let offset = bytes - u8x16::splat(first);
+    offset.min(u8x16::splat(last - first)).simd_eq(offset)
+}
+
+/// The bytes of whitespace characters that begin at `leads` of the block at `at`: the first 64 bits are
+/// of the block, the others of the next one. Nothing needs decoding: in UTF-8 a lead byte never occurs
+/// inside another character.
+#[cold]
+#[inline(never)]
+fn wide_spaces(bytes: &[u8], at: usize, mut leads: u64) -> u128 {
+    let mut found = 0;
+    while leads != 0 {
+        let place = leads.trailing_zeros() as usize;
+        leads &= leads - 1;
+        let len = bytes.get(at + place..).map_or(0, space_len);
+        found |= ((1 << len) - 1) << place;
+    }
+    found
 }
 
 /// The first position at or after `at` that is not whitespace.
@@ -91,84 +196,11 @@ pub(super) fn skip_space(bytes: &[u8], mut at: usize, end: usize) -> usize {
     end
 }
 
-/// The first position at or after `at` where whitespace starts, or `end`.
-#[inline(always)]
-fn word_stop(bytes: &[u8], mut at: usize, end: usize) -> usize {
-    while at < end {
-        let stops = stop_bytes(load_word(bytes, at));
-        if stops == 0 {
-            at += 16;
-            continue;
-        }
-        at += (stops.trailing_zeros() / 8) as usize;
-        if at >= end || bytes[at] < 0x80 || space_len(&bytes[at..end]) != 0 {
-            break;
-        }
-        at += char_len(bytes[at]);
-    }
-    at.min(end)
-}
-
-/// Sixteen bytes from `at` on, little-endian, with zeros past the end of `bytes`.
-#[inline]
-fn load_word(bytes: &[u8], at: usize) -> u128 {
-    let rest = &bytes[at..];
-    match rest.first_chunk() {
-        Some(chunk) => u128::from_le_bytes(*chunk),
-        None => rest.iter().rev().fold(0, |word, byte| (word << 8) | u128::from(*byte)),
-    }
-}
-
-/// The high bit of each byte that is ASCII whitespace or may begin another whitespace character.
-#[inline]
-fn stop_bytes(word: u128) -> u128 {
-    let low = stop_bytes_of_half(word as u64);
-    let high = stop_bytes_of_half((word >> 64) as u64);
-    u128::from(low) | (u128::from(high) << 64)
-}
-
-/// No carry crosses a byte: both terms of each sum are at most 0x7F.
-#[inline]
-fn stop_bytes_of_half(word: u64) -> u64 {
-    let low = word & each(0x7F);
-    let from_tab = low + each(0x80 - 0x09);
-    let past_return = low + each(0x80 - 0x0E);
-    let not_blank = (low ^ each(0x20)) + each(0x7F);
-    let ascii = ((from_tab & !past_return) | !not_blank) & !word & each(0x80);
-    match word & each(0x80) {
-        0 => ascii,
-        _ => ascii | wide_leads(word),
-    }
-}
-
-/// The high bit of each byte that begins a character of which some are whitespace: 0xC2 and 0xE1 to
-/// 0xE3. Most letters beyond ASCII begin with another byte.
-#[inline]
-fn wide_leads(word: u64) -> u64 {
-    let low = word & each(0x7F);
-    let from_e1 = low + each(0x80 - 0x61);
-    let past_e3 = low + each(0x80 - 0x64);
-    let not_c2 = (low ^ each(0x42)) + each(0x7F);
-    ((from_e1 & !past_e3) | !not_c2) & word & each(0x80)
-}
-
-const fn each(byte: u8) -> u64 {
-    u64::from_le_bytes([byte; 8])
-}
-
 /// The length of the whitespace character (Unicode `White_Space`) at the start of `bytes`, or zero.
 #[inline]
 pub(super) fn space_len(bytes: &[u8]) -> usize {
     match bytes {
         [b'\t'..=b'\r' | b' ', ..] => 1,
-        [0xC2..=0xE3, ..] => wide_space_len(bytes),
-        _ => 0,
-    }
-}
-
-#[cold]
-fn wide_space_len(bytes: &[u8]) -> usize {
-    match bytes {
         [0xC2, 0x85 | 0xA0, ..] => 2,
         [0xE1, 0x9A, 0x80, ..]
         | [0xE2, 0x80, 0x80..=0x8A | 0xA8 | 0xA9 | 0xAF, ..]
@@ -178,13 +210,48 @@ fn wide_space_len(bytes: &[u8]) -> usize {
     }
 }
 
-/// The length of the character that a lead byte announces.
-#[inline]
-fn char_len(lead: u8) -> usize {
-    match lead {
-        0xF0.. => 4,
-        0xE0.. => 3,
-        0xC0.. => 2,
-        _ => 1,
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_marks_know_each_byte_in_each_place() {
+        for byte in 0..=255u8 {
+            for place in 0..BLOCK {
+                let mut block = [b'x'; BLOCK];
+                block[place] = byte;
+                let bit = |set| u64::from(set) << place;
+                let expected = Marks {
+                    spaces: bit(byte.is_ascii() && char::from(byte).is_whitespace()),
+                    leads: bit(matches!(byte, 0xC2 | 0xE1..=0xE3)),
+                };
+                assert_eq!(marks_of(&block), expected, "{byte} at {place}");
+            }
+        }
+    }
+
+    #[test]
+    fn whitespace_at_the_edges_of_blocks() {
+        for space in [" ", "\r\n", "\u{a0}", "\u{3000}", "\u{2003}\u{2029} "] {
+            for len in (0..4).chain(60..70).chain(124..132) {
+                for rest in [
+                    "",
+                    "b",
+                    "be",
+                    "and much more that goes on beyond the end of the block at hand",
+                ] {
+                    let line = format!("{}{space}{rest}", "a".repeat(len));
+                    let expected: Vec<&str> = line.split_whitespace().collect();
+                    let text = Text::from(line.as_str());
+                    let whole: Vec<Text> = text.words().collect();
+                    assert_eq!(whole, expected, "{line:?}");
+                    // What follows the string in its buffer is not of it.
+                    let longer = Text::from(format!("x {line} x").as_str());
+                    let part = longer.slice(2..2 + line.len()).unwrap();
+                    let within: Vec<Text> = part.words().collect();
+                    assert_eq!(within, expected, "{line:?} within a longer string");
+                }
+            }
+        }
     }
 }

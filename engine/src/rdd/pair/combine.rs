@@ -11,8 +11,8 @@ use crate::executor::{
     Chunk, MapResult, MapWriter, Place, PlaceRows, ReduceReader, Task, TaskError,
 };
 use crate::operators::{
-    ByClone, ByHash, ByTake, Cell, CombineTable, Found, HashSpan, Homes, OrderedTable, RowOrder,
-    Runs, SortedEntries, compact, hash_of, merge_combined,
+    ByClone, ByHash, ByTake, Cell, CombineTable, HashSpan, Homes, OrderedTable, RowOrder, Runs,
+    SortedEntries, compact, hash_of, merge_combined,
 };
 use crate::rdd::{
     BoxStream, CHUNK_ROWS, Data, Key, MapSide, Node, Operation, Portable, Rdd, from_fn, map_side,
@@ -139,7 +139,6 @@ fn write_combined<B: Combine, S: Cell<B::Combiner>>(
     let mut writer = MapWriter::new(task, partitions);
     let mut table = CombineTable::<B::Key, S>::new();
     let mut place = Place::named("combine by key");
-    let mut found = Found::default();
     let mut judge = Judge { rows: 0, keys: 0 };
     let mut combining = true;
     while let Some(chunk) = rows.next_chunk()? {
@@ -154,7 +153,7 @@ fn write_combined<B: Combine, S: Cell<B::Combiner>>(
             writer.relieve()?;
             continue;
         }
-        add_chunk::<B, S>(&mut table, state, chunk, &mut found, &mut at);
+        add_chunk::<B, S>(&mut table, state, chunk, &mut at);
         if !judge.goes_on(count, table.len()) {
             combining = false;
             // The judge sees the rows in chunks, and how they are cut depends on memory.
@@ -177,31 +176,60 @@ fn add_chunk<B: Combine, S: Cell<B::Combiner>>(
     table: &mut CombineTable<B::Key, S>,
     state: &B::State,
     chunk: Vec<(B::Key, B::Value)>,
-    found: &mut Found,
     at: &mut PlaceRows<'_>,
 ) {
-    table.find(&chunk, found);
     if std::mem::needs_drop::<B::Value>() {
-        for ((key, value), (hash, slot)) in chunk.into_iter().zip(found.rows()) {
-            at.step();
-            match table.get_mut(slot, hash, &key) {
-                Some(cell) => cell.update(|combiner| B::add(state, combiner, value)),
-                None => table.insert(hash, compact(key), S::new(B::create(state, value))),
-            }
-        }
-        return;
+        let add = |combiner, value| B::add(state, combiner, value);
+        return upsert_owned(table, chunk, at, |value| B::create(state, value), add);
     }
     // Plain values are copied from where they lie: moving whole rows out of the chunk, keys that are
     // known already included, would take longer than the rest of the loop.
-    for ((key, value), (hash, slot)) in chunk.iter().zip(found.rows()) {
-        at.step();
-        match table.get_mut(slot, hash, key) {
-            Some(cell) => cell.update(|combiner| B::add(state, combiner, value.clone())),
-            None => {
-                table.insert(hash, compact(key.clone()), S::new(B::create(state, value.clone())));
+    let add = |combiner, value: &B::Value| B::add(state, combiner, value.clone());
+    upsert_shared(table, &chunk, at, |value| B::create(state, value.clone()), add);
+}
+
+/// Adds rows to the combiners of their keys.
+fn upsert_owned<K: Key, V, C, S: Cell<C>>(
+    table: &mut CombineTable<K, S>,
+    rows: Vec<(K, V)>,
+    at: &mut PlaceRows<'_>,
+    create: impl Fn(V) -> C,
+    add: impl Fn(C, V) -> C,
+) {
+    table.reserve(rows.len());
+    let mut rows = rows.into_iter();
+    while rows.len() > 0 {
+        for (hash, (key, value)) in table.hashes(rows.as_slice()).zip(rows.by_ref()) {
+            at.step();
+            match table.find(hash, &key) {
+                Ok(slot) => table.update(slot, |cell| cell.update(|combiner| add(combiner, value))),
+                Err(slot) => table.fill(slot, hash, key, S::new(create(value))),
             }
         }
     }
+    table.compact_keys();
+}
+
+/// As [`upsert_owned`], of rows that stay where they are.
+fn upsert_shared<K: Key, V, C, S: Cell<C>>(
+    table: &mut CombineTable<K, S>,
+    rows: &[(K, V)],
+    at: &mut PlaceRows<'_>,
+    create: impl Fn(&V) -> C,
+    add: impl Fn(C, &V) -> C,
+) {
+    table.reserve(rows.len());
+    let mut rows = rows.iter();
+    while rows.len() > 0 {
+        for (hash, (key, value)) in table.hashes(rows.as_slice()).zip(rows.by_ref()) {
+            at.step();
+            match table.find(hash, key) {
+                Ok(slot) => table.update(slot, |cell| cell.update(|combiner| add(combiner, value))),
+                Err(slot) => table.fill(slot, hash, key.clone(), S::new(create(value))),
+            }
+        }
+    }
+    table.compact_keys();
 }
 
 fn flush<K: Key, C: Data, S: Cell<C>>(
