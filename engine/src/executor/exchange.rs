@@ -257,7 +257,7 @@ impl<T: Data> ReduceReader<T> {
             Some(Current::Here(here)) => here.next_chunk().map_err(|why| self.lost(why)),
             Some(Current::There { map }) => {
                 let Some(peers) = &mut self.peers else { return Ok(None) };
-                let Some((payload, rows)) = peers.next(*map)? else { return Ok(None) };
+                let Some((payload, rows)) = peers.next(&self.task, *map)? else { return Ok(None) };
                 Metrics::add(&self.task.metrics.bytes_in, payload.len() as u64);
                 decode_rows(payload, rows as usize).map(|rows| Some(Chunk::Owned(rows)))
             }

@@ -23,4 +23,4 @@ pub(crate) use remote::{Role, run as run_as_executor};
 pub(crate) use run::{Outcome, Report, TaskMetrics, in_task, message};
 pub(crate) use runtime::{CommitGate, Runtime};
 pub(crate) use slots::{Launch, Slots};
-pub(crate) use task::{Metrics, Task};
+pub(crate) use task::{Metrics, Task, TaskContext};

@@ -25,7 +25,7 @@ pub(crate) struct TaskContext {
     pub(crate) memory: TaskMemory,
     cancelled: Arc<AtomicBool>,
     /// The thread's live bytes when the task began.
-    live_at_start: i64,
+    live_at_start: Cell<i64>,
     /// Bytes allocated by this task that are kept for readers between tasks.
     stored: Cell<u64>,
 }
@@ -59,7 +59,7 @@ impl TaskContext {
             runtime,
             metrics: Metrics::default(),
             cancelled,
-            live_at_start: thread_live_bytes(),
+            live_at_start: Cell::new(thread_live_bytes()),
             stored: Cell::new(0),
         }
     }
@@ -93,7 +93,19 @@ impl TaskContext {
 
     /// Bytes this task has allocated and not freed, whoever answers for them now.
     fn measured(&self) -> u64 {
-        u64::try_from(thread_live_bytes() - self.live_at_start).unwrap_or(0)
+        u64::try_from(thread_live_bytes() - self.live_at_start.get()).unwrap_or(0)
+    }
+
+    /// Runs what allocates `bytes` that stay, and frees what other threads have allocated: the latter
+    /// is none of this task's, and would hide as much of what it holds.
+    pub(crate) fn freeing_of_others<T>(&self, run: impl FnOnce() -> (T, usize)) -> T {
+        let before = thread_live_bytes();
+        let (result, bytes) = run();
+        let freed = before + bytes as i64 - thread_live_bytes();
+        if freed > 0 {
+            self.live_at_start.set(self.live_at_start.get() - freed);
+        }
+        result
     }
 
     /// Bytes this task has allocated and still answers for.

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
+use millstream_shuffle::block::Codec;
 use millstream_shuffle::budget::MemoryBudget;
 use millstream_shuffle::net::channel::{Access, ChannelError, Purpose, grpc_channel};
 use millstream_shuffle::net::fetch::{FetchLimits, Fetcher};
@@ -101,7 +102,7 @@ fn live(role: &Role) -> Result<End, Error> {
         &ServeLimits::default(),
         |_, _| {},
     )?;
-    let fetcher = Fetcher::new(access.clone(), FetchLimits::default())
+    let fetcher = Fetcher::new(access.clone(), fetch_limits(role.memory_bytes))
         .map_err(system("starting the threads that fetch blocks"))?;
     let control = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -123,12 +124,24 @@ fn live(role: &Role) -> Result<End, Error> {
         let (inputs, runtime) = begin(role, &welcome, fetcher, &outbox)?;
         let inbox = Inbox::new(role.slots, &runtime, inputs, outbox.clone())
             .map_err(system("starting the executor's threads"))?;
-        served.begin(&runtime);
+        // Within one machine, compressing takes longer than carrying.
+        let codec = if role.with_driver { Codec::None } else { role.codec };
+        served.begin(&runtime, codec);
         let running = inbox.running().clone();
         let end = attend(&welcome, from_driver, inbox, &outbox, &runtime).await;
         fence(&outbox, &running);
         end
     })
+}
+
+/// What may be under way to this executor: memory that no task answers for, and therefore little.
+fn fetch_limits(memory_bytes: u64) -> FetchLimits {
+    let mut limits = FetchLimits::default();
+    let all = (memory_bytes / 16).clamp(1 << 20, limits.in_flight_bytes);
+    limits.in_flight_bytes = all;
+    limits.in_flight_bytes_per_peer = limits.in_flight_bytes_per_peer.min(all);
+    limits.in_flight_bytes_per_stream = limits.in_flight_bytes_per_stream.min(all / 2);
+    limits
 }
 
 /// Opens the conversation with the driver, which may be busy starting.

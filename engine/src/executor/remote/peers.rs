@@ -7,7 +7,7 @@ use millstream_shuffle::net::Want;
 use millstream_shuffle::net::fetch::FetchStream;
 
 use super::inputs::{Inputs, Located};
-use crate::executor::TaskError;
+use crate::executor::{TaskContext, TaskError};
 use crate::protocol::InputAt;
 use crate::scheduler::ExecutorId;
 
@@ -77,12 +77,16 @@ impl Peers {
 
     /// The next block of a map output, decompressed, and its rows; `None` after its last. Map outputs
     /// of one executor must be asked for in map order.
-    pub(crate) fn next(&mut self, map: u32) -> Result<Option<(Vec<u8>, u32)>, TaskError> {
+    pub(crate) fn next(
+        &mut self,
+        task: &TaskContext,
+        map: u32,
+    ) -> Result<Option<(Vec<u8>, u32)>, TaskError> {
         let (holder, at) = self.holder(map)?;
         let stream = self.streams.get_mut(at.holder as usize).and_then(Option::as_mut);
         let stream = stream.ok_or_else(|| TaskError::internal("a map output of one's own"))?;
         if stream.ahead.is_none() {
-            stream.ahead = stream.read().map_err(|error| TaskError::Fetch {
+            stream.ahead = stream.read(task).map_err(|error| TaskError::Fetch {
                 shuffle: self.shuffle,
                 outputs: vec![(map, at.attempt)],
                 holder: Some(holder),
@@ -95,9 +99,15 @@ impl Peers {
 }
 
 impl PeerStream {
-    fn read(&mut self) -> Result<Option<Block>, String> {
-        let mut payload = Vec::new();
-        let next = self.blocks.next_into(&mut payload).map_err(|error| error.to_string())?;
+    fn read(&mut self, task: &TaskContext) -> Result<Option<Block>, String> {
+        // What has come over the network was allocated by the threads that speak to it.
+        let (next, payload) = task.freeing_of_others(|| {
+            let mut payload = Vec::new();
+            let next = self.blocks.next_into(&mut payload);
+            let bytes = payload.capacity();
+            ((next, payload), bytes)
+        });
+        let next = next.map_err(|error| error.to_string())?;
         Ok(next.map(|(map, rows)| Block { map, payload, rows }))
     }
 }

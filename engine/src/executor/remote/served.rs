@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use millstream_shuffle::block::Codec;
 use millstream_shuffle::net::serve::{BlockCursor, BlockSource, MapParts};
 use millstream_shuffle::net::{Refusal, Want};
 use millstream_shuffle::store::MapKey;
@@ -10,17 +11,18 @@ use crate::executor::Runtime;
 
 /// The block server's view of the executor, which is there only after the driver has named it.
 #[derive(Clone, Default)]
-pub(super) struct Served(Arc<OnceLock<Arc<Runtime>>>);
+pub(super) struct Served(Arc<OnceLock<(Arc<Runtime>, Codec)>>);
 
 impl Served {
-    pub(super) fn begin(&self, runtime: &Arc<Runtime>) {
-        let _ = self.0.set(Arc::clone(runtime));
+    /// Serves what this executor keeps from now on; rows in memory are compressed with `codec`.
+    pub(super) fn begin(&self, runtime: &Arc<Runtime>, codec: Codec) {
+        let _ = self.0.set((Arc::clone(runtime), codec));
     }
 }
 
 impl BlockSource for Served {
     fn open(&self, want: &Want) -> Result<Box<dyn BlockCursor>, Refusal> {
-        let Some(runtime) = self.0.get() else { return Err(Refusal::Busy) };
+        let Some((runtime, codec)) = self.0.get() else { return Err(Refusal::Busy) };
         let Want::Map { shuffle, partition, maps } = want else {
             return Err(Refusal::Other("this executor serves map outputs only".to_owned()));
         };
@@ -33,6 +35,6 @@ impl BlockSource for Served {
             .map(|output| (map, output))
         };
         let outputs = maps.iter().map(output).collect::<Result<Vec<_>, _>>()?;
-        Ok(Box::new(MapParts::new(*partition, outputs, runtime.codec)))
+        Ok(Box::new(MapParts::new(*partition, outputs, *codec)))
     }
 }
