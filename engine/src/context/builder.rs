@@ -220,7 +220,7 @@ impl ContextBuilder {
         // A limit that was asked for is held closely; the default leaves the machine room enough.
         #[cfg(feature = "counting-allocator")]
         if self.memory_limit.is_some() {
-            crate::allocator::give_back_soon();
+            crate::allocator::hold_limit();
         }
         let master: Master = self.master.parse()?;
         self.check(&master)?;

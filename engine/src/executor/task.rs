@@ -14,6 +14,12 @@ use crate::events::Event;
 use crate::rdd::{BoxStream, Data, Node, typed};
 use crate::scheduler::TaskId;
 
+#[cfg(feature = "counting-allocator")]
+use crate::allocator::memory_is_short;
+/// Another allocator has its own ways.
+#[cfg(not(feature = "counting-allocator"))]
+fn memory_is_short(_: bool) {}
+
 /// A handle on the running task. It does not leave the slot's thread.
 pub(crate) type Task = Rc<TaskContext>;
 
@@ -53,6 +59,7 @@ impl Metrics {
 
 impl TaskContext {
     pub(crate) fn new(id: TaskId, runtime: Arc<Runtime>, cancelled: Arc<AtomicBool>) -> Self {
+        memory_is_short(runtime.budget.used() > runtime.budget.limit() / 4);
         Self {
             id,
             memory: runtime.budget.task(),
@@ -82,7 +89,11 @@ impl TaskContext {
     pub(crate) fn pressed_by(&self, estimate: usize, growth: usize) -> bool {
         let live = self.measured().max(if is_counting() { 0 } else { estimate as u64 });
         self.metrics.memory_peak.set(self.metrics.memory_peak.get().max(live));
-        self.memory.follow(live + growth as u64).is_err()
+        let refused = self.memory.follow(live + growth as u64).is_err();
+        if refused {
+            memory_is_short(true);
+        }
+        refused
     }
 
     /// Like [`Self::pressed`] for state that cannot be spilled: an error that names it.

@@ -191,7 +191,7 @@ fn begin(
     outbox: &Outbox,
 ) -> Result<(Arc<Inputs>, Arc<Runtime>), Error> {
     #[cfg(feature = "counting-allocator")]
-    crate::allocator::give_back_soon();
+    crate::allocator::hold_limit();
     let dirs = LocalDirs::open(&role.dir_specs(), &welcome.app_name)?;
     let budget = MemoryBudget::new(role.memory_bytes, role.slots);
     let events = Arc::new(EventBus::new(vec![Box::new(outbox.clone())]));
