@@ -1,5 +1,7 @@
 //! What is asked for over the data plane, and what comes back.
 
+use std::fmt;
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +39,7 @@ pub struct FrameHead {
 
 /// One encoded block, as it lies in a segment: header and stored bytes. Its checksum has not been looked
 /// at. A map task without rows has one frame without bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Frame {
     /// The map task whose output it belongs to.
     pub map: u32,
@@ -69,6 +71,14 @@ impl Frame {
             return Err(BlockError::Header { at: 0, field: "rows in its frame", found });
         }
         Ok(header.rows)
+    }
+}
+
+impl fmt::Debug for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { map, rows, bytes, last } = self;
+        let bytes = bytes.len();
+        write!(f, "Frame {{ map: {map}, rows: {rows}, bytes: {bytes} of them, last: {last} }}")
     }
 }
 

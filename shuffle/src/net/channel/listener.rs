@@ -56,19 +56,14 @@ impl ListenerStats {
 pub struct Listener {
     local: SocketAddr,
     stats: Arc<ListenerStats>,
-    state: State,
+    /// Until it is polled, known to no runtime.
+    bound: Option<(net::TcpListener, Door)>,
+    accepting: Option<Accepting>,
 }
 
-enum State {
-    /// Bound, and known to no runtime yet.
-    Bound {
-        tcp: Option<net::TcpListener>,
-        door: Door,
-    },
-    Accepting {
-        channels: mpsc::Receiver<Channel>,
-        task: AbortHandle,
-    },
+struct Accepting {
+    channels: mpsc::Receiver<Channel>,
+    task: AbortHandle,
 }
 
 /// Listens on `addr`; port 0 takes a free one.
@@ -92,7 +87,7 @@ pub fn listen(
         stats: Arc::clone(&stats),
         on_refused: Arc::new(|_, _| {}),
     };
-    Ok(Listener { local, stats, state: State::Bound { tcp: Some(tcp), door } })
+    Ok(Listener { local, stats, bound: Some((tcp, door)), accepting: None })
 }
 
 fn listen_error(addr: impl fmt::Display, source: std::io::Error) -> ChannelError {
@@ -107,7 +102,7 @@ impl Listener {
         mut self,
         hook: impl Fn(SocketAddr, &ChannelError) + Send + Sync + 'static,
     ) -> Self {
-        if let State::Bound { door, .. } = &mut self.state {
+        if let Some((_, door)) = &mut self.bound {
             door.on_refused = Arc::new(hook);
         }
         self
@@ -136,23 +131,22 @@ impl Stream for Listener {
     type Item = Result<Channel, Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if let State::Bound { tcp, door } = &mut self.state {
+        if let Some((tcp, door)) = self.bound.take() {
             let (sender, channels) = mpsc::channel(BACKLOG);
-            let Some(tcp) = tcp.take() else { return Poll::Pending };
-            let task = tokio::spawn(accept(tcp, door.clone(), sender)).abort_handle();
-            self.state = State::Accepting { channels, task };
+            let task = tokio::spawn(accept(tcp, door, sender)).abort_handle();
+            self.accepting = Some(Accepting { channels, task });
         }
-        match &mut self.state {
-            State::Accepting { channels, .. } => channels.poll_recv(cx).map(|next| next.map(Ok)),
-            State::Bound { .. } => Poll::Pending,
+        match &mut self.accepting {
+            Some(accepting) => accepting.channels.poll_recv(cx).map(|next| next.map(Ok)),
+            None => Poll::Pending,
         }
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let State::Accepting { task, .. } = &self.state {
-            task.abort();
+        if let Some(accepting) = &self.accepting {
+            accepting.task.abort();
         }
     }
 }

@@ -374,7 +374,7 @@ proptest! {
         let answer = handshake::answer(Ok(&[2; 32]));
         let sent = Transcript { hello: &hello, answer: &answer, binding: &binding };
         let mut altered = hello;
-        altered[at] ^= 1 << bit;
+        altered[at] ^= 1u8 << bit;
         let received = Transcript { hello: &altered, answer: &answer, binding: &binding };
         let judged = received.judge_proof(&access, &sent.proof(&access));
         prop_assert_eq!(judged, Err(Reason::WrongSecret));

@@ -79,7 +79,7 @@ pub enum FetchFailure {
     },
     /// One side refused the other, and would again.
     #[error(transparent)]
-    Refused(ChannelError),
+    Refused(Box<ChannelError>),
     /// It is not there, or of another attempt.
     #[error("it is not there any more, or of another attempt; compute it again")]
     Missing,

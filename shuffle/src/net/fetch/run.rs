@@ -89,7 +89,7 @@ fn no_channel(error: ChannelError) -> Stop {
     if error.is_transient() {
         Stop::Lost(error.to_string())
     } else {
-        Stop::Failed(None, FetchFailure::Refused(error))
+        Stop::Failed(None, FetchFailure::Refused(Box::new(error)))
     }
 }
 

@@ -89,11 +89,27 @@ impl FetchStream {
             if frame.bytes.is_empty() {
                 continue;
             }
-            let rows = frame.decode_into(&mut self.decoder, payload);
-            let rows = rows.map_err(|error| self.damaged(frame.map, &error))?;
-            return Ok(Some((frame.map, rows)));
+            return match frame.decode_into(&mut self.decoder, payload) {
+                Ok(rows) => Ok(Some((frame.map, rows))),
+                Err(error) => Err(self.abandon(self.damaged(frame.map, &error))),
+            };
         }
         Ok(None)
+    }
+
+    /// Ends the stream here, with this error.
+    fn abandon(&self, error: FetchError) -> FetchError {
+        self.cancel();
+        self.queue.state.lock().end = Some(Err(error.clone()));
+        error
+    }
+
+    fn cancel(&self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+        let frames = std::mem::take(&mut self.queue.state.lock().frames);
+        drop(frames);
     }
 
     /// The error for a frame that does not decode.
@@ -115,11 +131,7 @@ impl fmt::Debug for FetchStream {
 
 impl Drop for FetchStream {
     fn drop(&mut self) {
-        if let Some(task) = &self.task {
-            task.abort();
-        }
-        let frames = std::mem::take(&mut self.queue.state.lock().frames);
-        drop(frames);
+        self.cancel();
     }
 }
 
@@ -148,7 +160,12 @@ pub(super) struct Feed(Arc<Queue>);
 
 impl Feed {
     pub(super) fn push(&self, frame: Frame, credit: Credit) {
-        self.0.state.lock().frames.push_back((frame, credit));
+        let mut state = self.0.state.lock();
+        // Of a stream that was abandoned, nothing is wanted any more.
+        if state.end.is_none() {
+            state.frames.push_back((frame, credit));
+        }
+        drop(state);
         self.0.arrived.notify_one();
     }
 

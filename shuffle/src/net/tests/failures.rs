@@ -3,8 +3,6 @@
 use std::fs;
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
 
 use super::*;
 use crate::net::channel::Reason;

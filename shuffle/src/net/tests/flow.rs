@@ -1,8 +1,5 @@
 //! What is on its way is bounded, and nobody waits for somebody who does not read.
 
-use std::thread;
-use std::time::Instant;
-
 use super::*;
 
 /// One message with blocks of so many bytes, at most.

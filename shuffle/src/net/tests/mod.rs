@@ -9,7 +9,9 @@ mod wire;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tempfile::TempDir;
@@ -53,12 +55,14 @@ fn payload_of(rows: &[u64]) -> Vec<u8> {
 
 /// A segment of one partition, a block for each slice of rows.
 fn segment_of(dirs: &Arc<LocalDirs>, blocks: &[&[u64]]) -> Segment {
-    let mut writer = SegmentWriter::create(dirs, "map", 1, Codec::Lz4).unwrap();
+    static SEGMENTS: AtomicU32 = AtomicU32::new(0);
+    let name = format!("map-{}", SEGMENTS.fetch_add(1, Ordering::Relaxed));
+    let mut writer = SegmentWriter::create(dirs, &name, 1, Codec::Lz4).unwrap();
     writer.begin_run();
     for rows in blocks {
         writer.write_block(0, &payload_of(rows), rows.len() as u32, None).unwrap();
     }
-    writer.finish("map").unwrap()
+    writer.finish(&name).unwrap()
 }
 
 fn on_disk(segment: Segment) -> MapOutput<Segment> {
@@ -114,7 +118,16 @@ fn serve(source: Arc<dyn BlockSource>) -> BlockServer {
 }
 
 fn serve_at(addr: SocketAddr, source: Arc<dyn BlockSource>) -> BlockServer {
-    BlockServer::start(addr, &access(), source, &ServeLimits::default(), |_, _| {}).unwrap()
+    let limits = ServeLimits::default();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        match BlockServer::start(addr, &access(), Arc::clone(&source), &limits, |_, _| {}) {
+            Ok(server) => return server,
+            // A server that was dropped gives up its port a moment later.
+            Err(error) => assert!(Instant::now() < deadline, "{error}"),
+        }
+        thread::yield_now();
+    }
 }
 
 fn quick_limits() -> FetchLimits {

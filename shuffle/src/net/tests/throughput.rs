@@ -2,8 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::thread;
-use std::time::Instant;
 
 use super::*;
 

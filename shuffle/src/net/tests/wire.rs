@@ -26,9 +26,11 @@ proptest! {
         prop_assert_eq!(wire::want(&ticket), Ok(want));
         let mut longer = ticket.ticket.to_vec();
         longer.push(0);
-        prop_assert!(wire::want(&Ticket { ticket: longer.into() }).is_err());
+        let longer = wire::want(&Ticket { ticket: longer.into() });
+        prop_assert!(longer.is_err());
         let shorter = ticket.ticket.slice(..ticket.ticket.len() - 1);
-        prop_assert!(wire::want(&Ticket { ticket: shorter }).is_err());
+        let shorter = wire::want(&Ticket { ticket: shorter });
+        prop_assert!(shorter.is_err());
     }
 
     #[test]
