@@ -179,7 +179,7 @@ pub(crate) struct ReduceReader<T> {
 
 /// The map output being read.
 enum Current<T> {
-    Here(Here<T>),
+    Here(Box<Here<T>>),
     /// With another executor.
     There {
         map: u32,
@@ -271,13 +271,13 @@ impl<T: Data> ReduceReader<T> {
                 let (_, at) = peers.holder(map)?;
                 let here = self.open_here(map)?;
                 if here.attempt == at.attempt {
-                    return Ok(Current::Here(here));
+                    return Ok(Current::Here(Box::new(here)));
                 }
                 let (shuffle, outputs) = (self.shuffle, vec![(map, at.attempt)]);
                 let why = "it is of another attempt".to_owned();
                 Err(TaskError::Fetch { shuffle, outputs, holder: None, why })
             }
-            None => self.open_here(map).map(Current::Here),
+            None => self.open_here(map).map(|here| Current::Here(Box::new(here))),
         }
     }
 
@@ -340,7 +340,7 @@ impl<T: Data> ReduceReader<T> {
                 self.unreadable(here.map, here.attempt, &error)
             }
             (ReadFailure::Segment(error), _) => error.into(),
-            (ReadFailure::Decode(error), _) => error,
+            (ReadFailure::Decode(error), _) => *error,
         }
     }
 }
@@ -354,7 +354,7 @@ fn check(segment: &Segment, partition: u32) -> Result<(), SegmentError> {
 
 enum ReadFailure {
     Segment(SegmentError),
-    Decode(TaskError),
+    Decode(Box<TaskError>),
 }
 
 impl<T: Data> Here<T> {
@@ -362,7 +362,8 @@ impl<T: Data> Here<T> {
         if let Some(blocks) = &mut self.blocks {
             let mut payload = Vec::new();
             if let Some(rows) = blocks.next_into(&mut payload).map_err(ReadFailure::Segment)? {
-                let rows = decode_rows(payload, rows as usize).map_err(ReadFailure::Decode)?;
+                let rows = decode_rows(payload, rows as usize)
+                    .map_err(|error| ReadFailure::Decode(Box::new(error)))?;
                 return Ok(Some(Chunk::Owned(rows)));
             }
             self.blocks = None;

@@ -285,7 +285,7 @@ impl Terminated {
 
     async fn come(&mut self) {
         if self.0.recv().await.is_none() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }
