@@ -26,7 +26,7 @@ pub enum StoreError {
         /// What was to be used.
         location: String,
         /// What is wrong.
-        source: ObjectError,
+        source: Box<ObjectError>,
     },
 
     /// Nothing tells who asks.
@@ -78,7 +78,7 @@ pub enum StoreError {
         /// The object.
         location: String,
         /// The answer.
-        source: ObjectError,
+        source: Box<ObjectError>,
     },
 
     /// Any other failure, after the retries.
@@ -89,7 +89,7 @@ pub enum StoreError {
         /// The object.
         location: String,
         /// The answer.
-        source: ObjectError,
+        source: Box<ObjectError>,
     },
 
     /// The operating system refused, or the threads that do requests have ended.
@@ -111,9 +111,9 @@ impl StoreError {
         match source {
             ObjectError::NotFound { .. } => Self::NotFound { location },
             ObjectError::PermissionDenied { .. } | ObjectError::Unauthenticated { .. } => {
-                Self::Denied { action, location, source }
+                Self::Denied { action, location, source: Box::new(source) }
             }
-            _ => Self::Failed { action, location, source },
+            _ => Self::Failed { action, location, source: Box::new(source) },
         }
     }
 

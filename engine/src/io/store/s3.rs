@@ -50,7 +50,10 @@ fn connect(bucket: &str, location: &Location) -> Result<AmazonS3, StoreError> {
         ..RetryConfig::default()
     };
     let builder = from_environment(AmazonS3Builder::new().with_client_options(options));
-    let settings = |source| StoreError::Settings { location: location.to_string(), source };
+    let settings = |source| {
+        let (location, source) = (location.to_string(), Box::new(source));
+        StoreError::Settings { location, source }
+    };
     let client = builder.with_retry(retry).with_bucket_name(bucket).build().map_err(settings)?;
     check_credentials(&client, location)?;
     Ok(client)
