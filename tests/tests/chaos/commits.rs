@@ -59,7 +59,7 @@ fn an_executor_that_stops_with_a_permission_to_commit_blocks_nobody() {
     let dir = tempfile::tempdir().unwrap();
     let (gate, out) = (Gate::new(dir.path()), dir.path().join("out"));
     let watch = Watch::new();
-    let context = builder("local-cluster[2,1,512m]", dir.path(), &watch);
+    let context = builder("local-cluster[3,1,512m]", dir.path(), &watch);
     let context = context.executor_timeout(TIMEOUT).speculation(false).build().unwrap();
     let played = std::thread::scope(|scope| {
         let job = scope.spawn(|| save(&context, &gate, &out));

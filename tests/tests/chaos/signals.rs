@@ -61,7 +61,7 @@ fn an_executor_that_was_stopped_too_long_adds_nothing_and_comes_back_as_another(
     let dir = tempfile::tempdir().unwrap();
     let (gate, out) = (Gate::new(dir.path()), dir.path().join("out"));
     let watch = Watch::new();
-    let context = builder("local-cluster[2,1,512m]", dir.path(), &watch);
+    let context = builder("local-cluster[3,1,512m]", dir.path(), &watch);
     let context = context.executor_timeout(TIMEOUT).speculation(false).build().unwrap();
     std::thread::scope(|scope| {
         let job = scope.spawn(|| save(&context, &gate, &out));
@@ -121,7 +121,7 @@ fn executors_that_die_again_and_again_do_not_fail_the_job() {
     let dir = tempfile::tempdir().unwrap();
     let (gate, out) = (Gate::new(dir.path()), dir.path().join("out"));
     let watch = Watch::new();
-    let context = builder("local-cluster[2,1,512m]", dir.path(), &watch).build().unwrap();
+    let context = builder("local-cluster[3,1,512m]", dir.path(), &watch).build().unwrap();
     std::thread::scope(|scope| {
         let job = scope.spawn(|| save(&context, &gate, &out));
         let _ = gate.arrived("task");
