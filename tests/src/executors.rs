@@ -66,12 +66,40 @@ pub fn signal(pid: Pid, signal: Signal) -> bool {
     rustix::process::kill_process(pid, signal).is_ok()
 }
 
+/// The process of an executor that a driver has started, by its number, if it is alive.
+#[must_use]
+pub fn executor_in(dir: &Path, number: u64) -> Option<Pid> {
+    let role = |pid: &Pid| role_of(pid.as_raw_nonzero().get(), dir);
+    let said = format!("\"executor\":{number},");
+    executors_in(dir).into_iter().find(|pid| role(pid).is_some_and(|role| role.contains(&said)))
+}
+
+/// Waits until a process is no more.
+///
+/// # Panics
+/// If it still is, after ten seconds.
+pub fn wait_for_end(pid: Pid) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let status = format!("/proc/{}/stat", pid.as_raw_nonzero());
+    // One that its parent has yet to wait for is a zombie.
+    while fs::read_to_string(&status).is_ok_and(|stat| !stat.contains(") Z ")) {
+        assert!(Instant::now() < deadline, "{pid:?} does not end");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
 fn is_executor_in(pid: i32, dir: &Path) -> bool {
-    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
+    role_of(pid, dir).is_some()
+}
+
+/// What an executor that keeps its files in `dir` was told when it was started.
+fn role_of(pid: i32, dir: &Path) -> Option<String> {
     // A zombie has an empty environment.
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let dir = dir.to_string_lossy();
     environment
         .split(|byte| *byte == 0)
         .filter(|variable| variable.starts_with(ROLE))
-        .any(|role| String::from_utf8_lossy(role).contains(dir.as_ref()))
+        .map(|role| String::from_utf8_lossy(role).into_owned())
+        .find(|role| role.contains(dir.as_ref()))
 }

@@ -2,5 +2,7 @@
 
 pub mod child;
 pub mod executors;
+pub mod gate;
 pub mod matrix;
 pub mod simulation;
+pub mod watch;

@@ -18,6 +18,7 @@ use crate::driver::{
     ClusterSettings, Driver, LOCAL, Publisher, PublisherConfig, Spawn, start_cluster, start_local,
 };
 use crate::error::Error;
+use crate::events::Listener;
 use crate::executor::Runtime;
 use crate::io::store::Location;
 use crate::rdd::{AutoCheckpoints, CheckpointPolicy};
@@ -32,6 +33,7 @@ pub struct ContextBuilder {
     partitions: Option<u32>,
     quiet: bool,
     event_log: Option<PathBuf>,
+    listeners: Vec<Arc<dyn Listener>>,
     local_dirs: Vec<DirSpec>,
     codec: Codec,
     policy: PolicyKind,
@@ -54,6 +56,7 @@ impl ContextBuilder {
             partitions: None,
             quiet: false,
             event_log: None,
+            listeners: Vec::new(),
             local_dirs: Vec::new(),
             codec: Codec::Lz4,
             policy: PolicyKind::Fifo,
@@ -117,6 +120,13 @@ impl ContextBuilder {
     #[must_use]
     pub fn event_log(mut self, path: impl Into<PathBuf>) -> Self {
         self.event_log = Some(path.into());
+        self
+    }
+
+    /// Shows all events to a listener, as they happen. See [`events`](crate::events).
+    #[must_use]
+    pub fn listener(mut self, listener: Arc<dyn Listener>) -> Self {
+        self.listeners.push(listener);
         self
     }
 
@@ -356,7 +366,7 @@ impl ContextBuilder {
             memory_limit,
             quiet: self.quiet,
             event_log: self.event_log.clone(),
-            listeners: Vec::new(),
+            listeners: self.listeners.iter().map(|own| Box::new(Arc::clone(own)) as _).collect(),
         })
     }
 

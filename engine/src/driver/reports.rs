@@ -25,11 +25,15 @@ impl Driver {
     /// An executor offers its slots.
     pub(super) fn joined(&self, life: Life, host: &str, slots: u32, memory_bytes: u64) {
         let Life { executor, incarnation } = life;
+        let state = self.state.lock();
+        if state.stopped {
+            return;
+        }
         self.publisher.executor_joined(life, host, slots, memory_bytes);
         let capacity = Capacity { cpus: slots, memory_bytes: u64::MAX, disk_bytes: u64::MAX };
         let host = Arc::from(host);
         let event = Event::ExecutorJoined { executor, incarnation, host, capacity };
-        self.handle(self.state.lock(), event, None);
+        self.handle(state, event, None);
     }
 
     /// An executor is gone. When the application is over they all go, and none is missed.

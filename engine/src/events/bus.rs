@@ -2,6 +2,7 @@
 //! in the caller's time and what on a thread of its own.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,22 @@ pub trait Listener: Send + Sync {
     /// Finishes whatever is under way and returns when it is done. Called once, after the last event
     /// that matters; events that still arrive may be ignored.
     fn close(&self) {}
+}
+
+impl fmt::Debug for dyn Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Listener")
+    }
+}
+
+impl<L: Listener + ?Sized> Listener for Arc<L> {
+    fn on_event(&self, record: &Record) {
+        (**self).on_event(record);
+    }
+
+    fn close(&self) {
+        (**self).close();
+    }
 }
 
 /// The event stream of one application.
@@ -95,8 +112,6 @@ fn now_ms() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use millstream_planner::ids::JobId;
     use parking_lot::Mutex;
 

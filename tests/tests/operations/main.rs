@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+millstream_tests::executor_role!();
+
 mod actions;
 mod arrange;
 mod files;

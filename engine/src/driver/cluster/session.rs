@@ -87,6 +87,7 @@ fn admit(
     }
     let mut sessions = sessions.0.lock();
     let life = sessions.admit(register, String::new(), say.clone())?;
+    let over = sessions.over;
     if let Some(session) = sessions.live.get_mut(&life.executor) {
         session.host = host(register, life);
         session.say(ToExecutor::Welcome(Welcome {
@@ -95,6 +96,9 @@ fn admit(
             heartbeat_ms: settings.heartbeat_ms,
             lease_ms: settings.lease_ms,
         }));
+        if over {
+            session.say(ToExecutor::Shutdown);
+        }
     }
     Ok(life)
 }

@@ -46,6 +46,8 @@ pub(super) struct Sessions(pub(super) Mutex<Table>);
 /// See [`Sessions`].
 #[derive(Default)]
 pub(super) struct Table {
+    /// The application is over: who comes now is told so.
+    pub(super) over: bool,
     pub(super) live: HashMap<ExecutorId, Session>,
     /// The last life of each executor that ever was.
     lives: HashMap<ExecutorId, Incarnation>,

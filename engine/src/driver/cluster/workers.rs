@@ -145,6 +145,7 @@ impl Workers for ClusterWorkers {
     }
 
     fn stop(&mut self) -> Box<dyn FnOnce() + Send> {
+        self.sessions.0.lock().over = true;
         self.say_to_all(&ToExecutor::Shutdown);
         let (processes, tokio) = (self.processes.take(), self.tokio.take());
         Box::new(move || {
