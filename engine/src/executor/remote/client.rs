@@ -122,14 +122,16 @@ fn live(role: &Role) -> Result<End, Error> {
         }));
         let welcome = welcomed(&mut from_driver).await?;
         let (inputs, runtime) = begin(role, &welcome, fetcher, &outbox)?;
-        let inbox = Inbox::new(role.slots, &runtime, inputs, outbox.clone())
+        let mut inbox = Inbox::new(role.slots, &runtime, inputs, outbox.clone())
             .map_err(system("starting the executor's threads"))?;
         // Within one machine, compressing takes longer than carrying.
         let codec = if role.with_driver { Codec::None } else { role.codec };
         served.begin(&runtime, codec);
-        let running = inbox.running().clone();
-        let end = attend(&welcome, from_driver, inbox, &outbox, &runtime).await;
-        fence(&outbox, &running);
+        let end = attend(&welcome, from_driver, &mut inbox, &outbox, &runtime).await;
+        if !fence(&outbox, inbox.running()).await {
+            // Its slots would be waited for. A task that does not listen ends with the process.
+            std::mem::forget(inbox);
+        }
         end
     })
 }
@@ -213,7 +215,7 @@ fn begin(
 async fn attend(
     welcome: &Welcome,
     mut from_driver: Streaming<ToExecutor>,
-    mut inbox: Inbox,
+    inbox: &mut Inbox,
     outbox: &Outbox,
     runtime: &Arc<Runtime>,
 ) -> Result<End, Error> {
@@ -268,10 +270,17 @@ async fn attend(
     }
 }
 
-/// Steps 1 and 2 of an executor's end.
-fn fence(outbox: &Outbox, running: &Running) {
+/// Steps 1 and 2 of an executor's end. Whether all tasks have stopped in time.
+async fn fence(outbox: &Outbox, running: &Running) -> bool {
+    /// How long tasks may take to notice.
+    const PATIENCE: Duration = Duration::from_millis(300);
     outbox.answer_all_no();
     running.cancel_all();
+    let since = Instant::now();
+    while !running.is_empty() && since.elapsed() < PATIENCE {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    running.is_empty()
 }
 
 /// The termination signal, as orchestrators send it.

@@ -19,13 +19,14 @@ use crate::scheduler::{TaskFailure, TaskId};
 #[derive(Clone)]
 pub(super) struct Outbox {
     say: UnboundedSender<ToDriver>,
-    /// Tasks that wait to hear whether they may publish their files.
-    asking: Arc<Mutex<HashMap<TaskId, Sender<bool>>>>,
+    /// Tasks that wait to hear whether they may publish their files; `None` when none is answered any
+    /// more.
+    asking: Arc<Mutex<Option<HashMap<TaskId, Sender<bool>>>>>,
 }
 
 impl Outbox {
     pub(super) fn new(say: UnboundedSender<ToDriver>) -> Self {
-        Self { say, asking: Arc::default() }
+        Self { say, asking: Arc::new(Mutex::new(Some(HashMap::new()))) }
     }
 
     /// Says something. Lost if the conversation has ended, and with it all that was said for.
@@ -36,21 +37,25 @@ impl Outbox {
     /// Asks whether a task may publish its files, and waits for the answer; no answer is a no.
     pub(super) fn may_commit(&self, task: TaskId) -> bool {
         let (answer, answered) = bounded(1);
-        self.asking.lock().insert(task, answer);
+        match &mut *self.asking.lock() {
+            Some(asking) => drop(asking.insert(task, answer)),
+            None => return false,
+        }
         self.say(ToDriver::CommitRequested { task });
         answered.recv().unwrap_or(false)
     }
 
     /// The driver has answered a task, or the task is to stop.
     pub(super) fn answer(&self, task: TaskId, granted: bool) {
-        if let Some(asking) = self.asking.lock().remove(&task) {
+        let asking = self.asking.lock().as_mut().and_then(|asking| asking.remove(&task));
+        if let Some(asking) = asking {
             let _ = asking.try_send(granted);
         }
     }
 
     /// Nobody answers any more.
     pub(super) fn answer_all_no(&self) {
-        self.asking.lock().clear();
+        *self.asking.lock() = None;
     }
 
     /// Reports the end of a task.
