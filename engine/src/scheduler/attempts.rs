@@ -155,7 +155,7 @@ impl Scheduler {
         let run = self.remove_run(run);
         let key = run.stage;
         let serial = self.stages[key].serial;
-        match failure.disposition() {
+        match self.disposition(&failure, run.executor) {
             Disposition::RetryCounted => {
                 if self.count_failure(key, run.row, failure) {
                     self.requeue(key, run.row, Some(run.executor));
@@ -175,6 +175,23 @@ impl Scheduler {
         if self.stages.get(key).is_some_and(|stage| stage.serial == serial) {
             self.restart_gang(key);
             self.wake(key);
+        }
+    }
+
+    /// What becomes of a task. One for which its executor has no room left is tried on another, and so
+    /// are others for a while.
+    fn disposition(&mut self, failure: &TaskFailure, executor: ExecutorKey) -> Disposition {
+        /// After how long an executor may have room again.
+        const FULL_MS: u64 = 10_000;
+        let disposition = failure.disposition();
+        let no_room = matches!(failure, TaskFailure::Disk { retryable: false, .. });
+        let Some(state) = self.executors.get_mut(executor).filter(|_| no_room) else {
+            return disposition;
+        };
+        state.full_until = self.now + FULL_MS;
+        match self.is_passed_over(executor) {
+            true => Disposition::RetryCounted,
+            false => disposition,
         }
     }
 

@@ -36,6 +36,7 @@ impl Scheduler {
             free: capacity,
             ahead: 0,
             draining: false,
+            full_until: self.now,
             heard_at: self.now,
             runs: Vec::new(),
         });
@@ -67,6 +68,13 @@ impl Scheduler {
             self.close(key);
             self.recheck_placeable();
         }
+    }
+
+    /// Whether an executor has no room on its disks, and another may have.
+    pub(super) fn is_passed_over(&self, key: ExecutorKey) -> bool {
+        let full = |executor: &ExecutorState| executor.full_until > self.now;
+        full(&self.executors[key])
+            && self.executors.iter().any(|(_, other)| !other.draining && !full(other))
     }
 
     pub(super) fn on_heartbeat(&mut self, id: ExecutorId, incarnation: Incarnation) {

@@ -57,7 +57,7 @@ pub enum TaskFailure {
     /// The executor's disks were full or failing.
     #[error("disk: {message}")]
     Disk {
-        /// Whether another attempt, possibly elsewhere, has a chance.
+        /// Whether another attempt has a chance on the same executor. On another one it may have.
         retryable: bool,
         /// Which directory, how much was asked for, used and free.
         message: String,

@@ -52,7 +52,7 @@ impl Scheduler {
 
     /// Offers one executor's free resources to one task; whether it was taken.
     fn offer(&mut self, executor: ExecutorKey) -> bool {
-        if self.executors[executor].draining {
+        if self.executors[executor].draining || self.is_passed_over(executor) {
             return false;
         }
         match self.choose(executor) {

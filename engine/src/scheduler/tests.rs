@@ -226,6 +226,29 @@ fn user_errors_fail_the_job_after_the_configured_attempts_with_their_cause() {
     assert_eq!(rig.scheduler.census(), Census::default());
 }
 
+fn no_room() -> TaskFailure {
+    TaskFailure::Disk { retryable: false, message: "no directory is left".into() }
+}
+
+#[test]
+fn an_executor_without_room_on_its_disks_leaves_the_work_to_others() {
+    let mut rig = Rig::new(SchedulerConfig::default(), &[1, 1]);
+    rig.submit(1, vec![stage(1, 4, &[], StageOutput::Result)]);
+    let place = rig.running.iter().position(|(executor, _)| *executor == ExecutorId(0)).unwrap();
+    rig.fail(place, no_room());
+    for _ in 0..4 {
+        assert_eq!(rig.running.len(), 1);
+        assert_eq!(rig.running[0].0, ExecutorId(1));
+        rig.finish(0, TaskOutput::Result);
+    }
+    assert!(rig.has(|command| matches!(command, Command::JobFinished { .. })));
+
+    rig.submit(2, vec![stage(2, 1, &[], StageOutput::Result)]);
+    assert_eq!(rig.running[0].0, ExecutorId(1));
+    rig.fail(0, no_room());
+    assert!(rig.has(|command| matches!(command, Command::JobFailed { .. })), "all are full");
+}
+
 #[test]
 fn losing_executors_does_not_count_as_failing_but_is_bounded() {
     let config =

@@ -21,6 +21,8 @@ pub(in crate::scheduler) struct ExecutorState {
     /// Tasks sent before there is a slot for them; see `SchedulerConfig::ahead_max`.
     pub(in crate::scheduler) ahead: u32,
     pub(in crate::scheduler) draining: bool,
+    /// It has no room on its disks; nothing is placed on it before then, if there are others.
+    pub(in crate::scheduler) full_until: Millis,
     pub(in crate::scheduler) heard_at: Millis,
     /// In no particular order; each run knows its place.
     pub(in crate::scheduler) runs: Vec<RunKey>,
