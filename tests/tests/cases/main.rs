@@ -12,15 +12,18 @@
 //! | C059 | LIKE and SQL lengths |
 //! | C063 C065 C073 C075 C077 | CSV, and columns of files by name |
 //! | C079 C081 | dictionaries and lists of columns |
-//! | C113 C121 C125 C127 | the loss of executors: the scheduler's simulation has them |
-//! | C129 | what local mode knows of it is C099 and C119 |
-//! | C137 | one process does not encode its plan; the engine's `other_process` test does |
+//! | C127 | a stopped executor that wakes up: `chaos`, `signals` |
+//! | C129 | what there is of it is C099 and C119, and `chaos`, `segments` |
+//! | C137 | all operations run in other processes: `operations` |
 //! | C147 | broadcasts are made by the user, never chosen |
 //! | C151 | deep expressions; deep lineage is C153 |
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+millstream_tests::executor_role!();
+
 mod disks;
+mod executors;
 mod failures;
 mod files;
 mod keys;

@@ -10,7 +10,7 @@ use millstream_tests::gate::Gate;
 use millstream_tests::watch::Watch;
 
 use super::cluster::{driver, executor, free_port, joined, start};
-use super::{scatter, skip};
+use super::{say, scatter, skip};
 
 /// A share of a processor that a process may use, lifted when dropped.
 struct Quota(PathBuf);
@@ -69,14 +69,21 @@ fn a_slow_executor_holds_nobody_up() {
     let took = start.elapsed();
     assert_eq!(sum, Some((0..240).map(|n| work(n) >> 8).sum()));
     let throttled = quota.times_throttled();
-    let copies = watch.count(|event| matches!(event, Event::TaskStarted { task, .. } if task.attempt > 0));
-    println!("with an executor on a twentieth of a processor: {took:?}, {copies} copies, throttled {throttled} times");
+    let copies =
+        watch.count(|event| matches!(event, Event::TaskStarted { task, .. } if task.attempt > 0));
+    say(&format!(
+        "with an executor on a twentieth of a processor: {took:?}, {copies} copies, throttled {throttled} times"
+    ));
     assert!(throttled > 0, "it was slowed");
 }
 
 /// The library that moves the clock of a process.
 fn faketime() -> Option<PathBuf> {
-    let dirs = ["/usr/lib/x86_64-linux-gnu/faketime", "/usr/lib/aarch64-linux-gnu/faketime", "/usr/lib64/faketime"];
+    let dirs = [
+        "/usr/lib/x86_64-linux-gnu/faketime",
+        "/usr/lib/aarch64-linux-gnu/faketime",
+        "/usr/lib64/faketime",
+    ];
     dirs.iter().map(|dir| PathBuf::from(dir).join("libfaketimeMT.so.1")).find(|path| path.exists())
 }
 

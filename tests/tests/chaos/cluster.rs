@@ -80,7 +80,8 @@ pub(crate) fn start(driver: &str, dir: &Path) -> Executor {
 /// Waits until so many executors have joined.
 pub(crate) fn joined(watch: &Watch, count: usize) {
     watch.wait("executors that join", |records| {
-        let joins = records.iter().filter(|record| matches!(record.event, Event::ExecutorJoined { .. }));
+        let joins =
+            records.iter().filter(|record| matches!(record.event, Event::ExecutorJoined { .. }));
         (joins.count() >= count).then_some(())
     });
 }

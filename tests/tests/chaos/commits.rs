@@ -21,7 +21,8 @@ impl StopAtCommit {
         let inject = "inject=link,linkat:signal=SIGSTOP:when=1";
         let args = ["-f", "-q", "-e", "trace=link,linkat", "-e", inject, "-o", "/dev/null", "-p"];
         let mut command = Command::new("strace");
-        let child = command.args(args).arg(&number).stdin(Stdio::null()).stderr(Stdio::null()).spawn();
+        let child =
+            command.args(args).arg(&number).stdin(Stdio::null()).stderr(Stdio::null()).spawn();
         let mut tracer = Self(child.ok()?);
         let traced = || {
             let status = std::fs::read_to_string(format!("/proc/{number}/status"));

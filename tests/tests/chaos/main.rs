@@ -23,6 +23,7 @@ mod segments;
 mod signals;
 mod strangers;
 
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -50,7 +51,12 @@ const TIMEOUT: Duration = Duration::from_millis(1_500);
 fn skip(scenario: &str, why: &str) {
     let all = std::env::var("MILLSTREAM_CHAOS").is_ok_and(|wanted| wanted == "all");
     assert!(!all, "{scenario} cannot be played: {why}");
-    println!("skipped: {scenario}: {why}");
+    say(&format!("skipped: {scenario}: {why}"));
+}
+
+/// Prints a line that is seen of tests that pass, too.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "chaos: {line}");
 }
 
 /// Whether a command is there and succeeds.

@@ -19,7 +19,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::cluster::{self, Executor, driver, free_port, joined};
 use super::signals::{is_single_and_complete, save};
-use super::{is_root, scatter, skip, succeeds};
+use super::{is_root, say, scatter, skip, succeeds};
 
 const PORT: u16 = 7077;
 
@@ -171,9 +171,7 @@ impl Cluster {
             cut(host);
             self.wait_for_loss();
             gate.open("go");
-            let again = |event: &Event| {
-                matches!(event, Event::TaskFinished { task, .. } if task.partition == 3)
-            };
+            let again = |event: &Event| matches!(event, Event::TaskFinished { task, .. } if task.partition == 3);
             self.watch.wait_for("second attempt", again);
             heal(host);
             // It finds its driver again, in a life under a new name.
@@ -244,7 +242,7 @@ fn lost_packets_lose_no_rows() {
         assert_eq!(shuffled(&cluster.context).unwrap(), 40_000);
     }
     let dropped: u64 = (0..4).map(|host| net.dropped(host)).sum();
-    println!("{dropped} packets were dropped");
+    say(&format!("{dropped} packets were dropped"));
     assert!(dropped > 0);
 }
 

@@ -152,7 +152,8 @@ fn point(n: i64) -> [f64; 2] {
 
 fn nearest(centres: &[[f64; 2]], point: &[f64; 2]) -> u32 {
     let distance = |c: &[f64; 2]| (c[0] - point[0]).powi(2) + (c[1] - point[1]).powi(2);
-    let best = (0..centres.len()).min_by(|a, b| distance(&centres[*a]).total_cmp(&distance(&centres[*b])));
+    let best =
+        (0..centres.len()).min_by(|a, b| distance(&centres[*a]).total_cmp(&distance(&centres[*b])));
     best.unwrap_or(0) as u32
 }
 

@@ -9,7 +9,7 @@ use millstream_tests::executors::{Signal, executor_in, signal, wait_for_executor
 use millstream_tests::gate::Gate;
 use millstream_tests::watch::Watch;
 
-use super::builder;
+use super::{builder, say};
 
 const EXECUTORS: usize = 26;
 const KILLED: [u64; 3] = [3, 11, 20];
@@ -49,7 +49,8 @@ fn costs(records: &[Record]) -> Costs {
                 running.insert(*task, (*time_ms, *executor));
             }
             Event::TaskFinished { task, executor, .. } => {
-                let took = running.remove(task).map_or(0, |(since, _)| time_ms.saturating_sub(since));
+                let took =
+                    running.remove(task).map_or(0, |(since, _)| time_ms.saturating_sub(since));
                 costs.task_ms += took;
                 if map(*task, first.unwrap_or(0)) {
                     kept.insert((task.stage.0, task.partition), (*executor, took));
@@ -63,7 +64,8 @@ fn costs(records: &[Record]) -> Costs {
                 let gone: Vec<TaskId> =
                     running.iter().filter(|(_, run)| run.1 == *executor).map(|(t, _)| *t).collect();
                 for task in gone {
-                    let took = running.remove(&task).map_or(0, |(since, _)| time_ms.saturating_sub(since));
+                    let took =
+                        running.remove(&task).map_or(0, |(since, _)| time_ms.saturating_sub(since));
                     costs.task_ms += took;
                     costs.lost_ms += took;
                     costs.lost += 1;
@@ -126,11 +128,16 @@ fn losing_three_executors_of_twenty_six_costs_what_was_lost() {
     assert_eq!((without.lost, without.again), (0, 0));
     let with = run(&KILLED).unwrap();
     let extra = with.task_ms as f64 - without.task_ms as f64;
-    println!(
+    say(&format!(
         "tasks took {} ms without and {} ms with the loss of {} executors of {EXECUTORS}: {extra} ms more, \
          of which {} ms were lost with them; {} tasks ran again for {} that were lost",
-        without.task_ms, with.task_ms, KILLED.len(), with.lost_ms, with.again, with.lost
-    );
+        without.task_ms,
+        with.task_ms,
+        KILLED.len(),
+        with.lost_ms,
+        with.again,
+        with.lost
+    ));
     assert!(with.lost > 0, "something was lost");
     assert!(with.again as f64 <= 1.1 * with.lost as f64, "{} for {}", with.again, with.lost);
 }

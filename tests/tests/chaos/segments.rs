@@ -57,7 +57,8 @@ fn read_after(damage: impl Fn(&Path), files: usize) {
     let before = starts();
     all.iter().take(files).for_each(|path| damage(path));
     demand_all(&rows);
-    let fetch = |event: &Event| matches!(event, Event::TaskFailed { kind: FailureKind::FetchFailed, .. });
+    let fetch =
+        |event: &Event| matches!(event, Event::TaskFailed { kind: FailureKind::FetchFailed, .. });
     assert!(watch.count(fetch) > 0, "the damage was found");
     let run = starts() - before;
     assert!(run < (MAPS + 6) as usize + 6 * files, "not all is run again: {run} tasks");

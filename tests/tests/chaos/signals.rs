@@ -80,7 +80,8 @@ fn an_executor_that_was_stopped_too_long_adds_nothing_and_comes_back_as_another(
         job.join().unwrap().unwrap();
     });
     is_single_and_complete(&out);
-    let finished = |event: &Event| matches!(event, Event::TaskFinished { task, .. } if task.partition == 3);
+    let finished =
+        |event: &Event| matches!(event, Event::TaskFinished { task, .. } if task.partition == 3);
     assert_eq!(watch.count(finished), 1, "what the first one said is not heard");
 }
 

@@ -9,6 +9,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+millstream_tests::executor_role!();
+
 mod engine;
 mod model;
 mod program;
@@ -19,6 +21,7 @@ use std::ops::Range;
 
 use millstream::scheduler::{JobError, TaskFailure};
 use millstream::{Context, Error};
+use millstream_tests::executors;
 
 use crate::program::Program;
 use crate::value::Value;
@@ -61,11 +64,11 @@ fn all_agree<V: Value>() {
 fn contexts() -> Result<Vec<(String, Context)>, Error> {
     let mut contexts = Vec::new();
     for memory in [256 * MIB, MIB] {
-        for slots in [1, 2] {
-            let name = format!("local[{slots}] with {} MiB", memory / MIB);
+        for master in ["local[1]", "local[2]", "local-cluster[2,1,256m]"] {
+            let name = format!("{master} with {} MiB", memory / MIB);
             let builder = Context::builder().app_name("random pipelines").quiet(true);
-            let builder = builder.master(format!("local[{slots}]")).memory_limit(memory);
-            contexts.push((name, builder.build()?));
+            let builder = builder.executor_args(executors::ARGS);
+            contexts.push((name, builder.master(master).memory_limit(memory).build()?));
         }
     }
     Ok(contexts)
