@@ -1,12 +1,15 @@
 //! The executable as it lies in memory: its identity and the range in which entries can be.
 
+use std::fs::File;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
 /// A number that two processes share exactly if they run the same executable file.
 ///
-/// It is the xxh3 hash of the file's bytes, computed when first asked for (some milliseconds for a
-/// large binary), so that programs which stay in one process never pay for it.
+/// It is made of the identity that the linker has given the file, a hash of its content; where there is
+/// none, of the file's bytes, which takes some milliseconds for a large binary. Programs that stay in one
+/// process never pay for either.
 ///
 /// # Errors
 /// When the executable cannot be read, for instance because it was replaced while running.
@@ -15,8 +18,69 @@ pub fn build_id() -> Result<u64, std::io::Error> {
     if let Some(id) = ID.get() {
         return Ok(*id);
     }
-    let id = xxhash_rust::xxh3::xxh3_64(&std::fs::read("/proc/self/exe")?);
+    let path = "/proc/self/exe";
+    let file = File::open(path)?;
+    let id = match linker_id(&file)? {
+        Some(id) => xxhash_rust::xxh3::xxh3_64_with_seed(&id, file.metadata()?.len()),
+        None => xxhash_rust::xxh3::xxh3_64(&std::fs::read(path)?),
+    };
     Ok(*ID.get_or_init(|| id))
+}
+
+/// The `NT_GNU_BUILD_ID` note of a 64-bit ELF file of this machine's byte order, if it has one.
+fn linker_id(file: &File) -> Result<Option<Vec<u8>>, std::io::Error> {
+    const HEADER_BYTES: usize = 64;
+    const PROGRAM_HEADER_BYTES: usize = 56;
+    const PT_NOTE: u64 = 4;
+    /// More than any note of a linker takes; longer segments are not looked through.
+    const NOTES_BYTES_MAX: u64 = 64 << 10;
+    let mut header = [0; HEADER_BYTES];
+    if file.read_exact_at(&mut header, 0).is_err() || header[..5] != *b"\x7fELF\x02" {
+        return Ok(None);
+    }
+    let (start, count) = (number(&header, 32, 8), number(&header, 56, 2));
+    let mut headers = vec![0; count as usize * PROGRAM_HEADER_BYTES];
+    file.read_exact_at(&mut headers, start)?;
+    for header in headers.chunks_exact(PROGRAM_HEADER_BYTES) {
+        let (offset, bytes) = (number(header, 8, 8), number(header, 32, 8));
+        if number(header, 0, 4) != PT_NOTE || bytes > NOTES_BYTES_MAX {
+            continue;
+        }
+        let mut notes = vec![0; bytes as usize];
+        file.read_exact_at(&mut notes, offset)?;
+        if let Some(id) = build_id_note(&notes) {
+            return Ok(Some(id.to_vec()));
+        }
+    }
+    Ok(None)
+}
+
+/// The content of the build identity among the notes of a segment.
+fn build_id_note(mut notes: &[u8]) -> Option<&[u8]> {
+    const NT_GNU_BUILD_ID: u64 = 3;
+    while notes.len() >= 12 {
+        let name_bytes = number(notes, 0, 4) as usize;
+        let bytes = number(notes, 4, 4) as usize;
+        let content = 12 + name_bytes.next_multiple_of(4);
+        let end = content.checked_add(bytes)?;
+        if number(notes, 8, 4) == NT_GNU_BUILD_ID && notes.get(12..16) == Some(b"GNU\0") {
+            return notes.get(content..end).filter(|id| !id.is_empty());
+        }
+        notes = notes.get(end.next_multiple_of(4)..)?;
+    }
+    None
+}
+
+/// The number of up to eight bytes at `at`, which lies within `from`.
+fn number(from: &[u8], at: usize, bytes: usize) -> u64 {
+    let mut number = [0; 8];
+    let part = &from[at..at + bytes];
+    if cfg!(target_endian = "little") {
+        number[..bytes].copy_from_slice(part);
+    } else {
+        number[8 - bytes..].copy_from_slice(part);
+    }
+    u64::from_ne_bytes(number)
 }
 
 /// The addresses at which this executable's read-only data may lie: the lowest to the highest mapping
@@ -66,6 +130,27 @@ mod tests {
                     3000-4000 ---p 0 08:01 1 /bin/x\n5000-6000 rw-p 0 08:01 1 /lib/y\n";
         assert_eq!(readable_range(maps, "/bin/x"), 0x1000..0x3000);
         assert_eq!(readable_range(maps, "/bin/z"), 0..0);
+    }
+
+    #[test]
+    fn the_identity_is_found_among_other_notes() {
+        let note = |kind: u32, name: &[u8], content: &[u8]| {
+            let mut note = Vec::new();
+            for number in [name.len() as u32, content.len() as u32, kind] {
+                note.extend(number.to_ne_bytes());
+            }
+            for part in [name, content] {
+                note.extend(part);
+                note.resize(note.len().next_multiple_of(4), 0);
+            }
+            note
+        };
+        let id = note(3, b"GNU\0", b"twenty bytes of hash");
+        let both = [note(1, b"Other\0", b"abc"), id.clone()].concat();
+        assert_eq!(build_id_note(&both), Some(&b"twenty bytes of hash"[..]));
+        assert_eq!(build_id_note(&note(3, b"Other\0", b"x")), None);
+        assert_eq!(build_id_note(&id[..id.len() - 4]), None, "cut short");
+        assert_eq!(build_id_note(&[0xff; 40]), None);
     }
 
     #[test]
