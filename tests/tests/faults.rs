@@ -223,6 +223,12 @@ fn the_event_log_tells_spills_and_persisted_blocks() {
     let blocks = named("block_persisted");
     assert_eq!(blocks.len(), 8, "one a partition");
     assert!(blocks.iter().all(|block| block["level"] == "disk"), "{blocks:?}");
+    let evicted = named("block_evicted");
+    assert_eq!(evicted.len(), 8, "the last handle is gone");
+    let bytes = |blocks: &[&serde_json::Value]| -> u64 {
+        blocks.iter().map(|block| block["bytes"].as_u64().unwrap()).sum()
+    };
+    assert!(bytes(&blocks) > 0 && bytes(&blocks) == bytes(&evicted), "{evicted:?}");
     let spills = named("spill");
     let bytes: u64 = spills.iter().map(|spill| spill["disk_bytes"].as_u64().unwrap()).sum();
     assert!(spills.iter().any(|spill| spill["cause"] == "refused"), "{spills:?}");
@@ -232,12 +238,26 @@ fn the_event_log_tells_spills_and_persisted_blocks() {
     assert!(tasks.iter().any(|task| !task["metrics"]["spill_cause"].is_null()));
 }
 
+/// Takes a millisecond of this thread's CPU time.
+fn busy_for_a_millisecond<T>(value: T) -> T {
+    let taken = || {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    };
+    let start = taken();
+    while taken() - start < Duration::from_millis(1) {
+        std::hint::spin_loop();
+    }
+    value
+}
+
 #[test]
 fn the_event_log_tells_the_story_of_a_job() {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("events.json");
     let context = builder().event_log(&log).build().unwrap();
-    let rows = context.range(0..100, 4).map(|n| (n % 10, n)).with_partitions(3);
+    let rows = context.range(0..100, 4).map(|n| (n % 10, busy_for_a_millisecond(n)));
+    let rows = rows.with_partitions(3);
     assert_eq!(rows.reduce_by_key(|a, b| a + b).count().unwrap(), 10);
     let failing = context.range(0..2, 1).map(|n| 1 / n);
     failing.count().unwrap_err();
@@ -254,6 +274,7 @@ fn the_event_log_tells_the_story_of_a_job() {
         ("job_submitted", 2),
         ("stage_started", 3),
         ("stage_finished", 2),
+        ("stage_aborted", 1),
         ("task_started", 4 + 3 + 4),
         ("task_finished", 4 + 3),
         ("task_failed", 4),
@@ -267,9 +288,15 @@ fn the_event_log_tells_the_story_of_a_job() {
         ["job_submitted", "stage_started", "task_started", "task_finished", "stage_finished"];
     assert!(order.map(at).is_sorted(), "{names:?}");
     assert!(at("stage_finished") < at("job_finished"), "{names:?}");
+    assert!(at("stage_aborted") < at("job_failed"), "{names:?}");
     let failed = &events[at("job_failed")];
     assert!(failed["message"].as_str().unwrap().contains("divide by zero"), "{failed}");
     let finished = events.iter().filter(|event| event["event"] == "task_finished");
-    let read: u64 = finished.map(|event| event["metrics"]["rows_in"].as_u64().unwrap()).sum();
+    let metric = |name: &str| -> u64 {
+        finished.clone().map(|event| event["metrics"][name].as_u64().unwrap()).sum()
+    };
+    let read = metric("rows_in");
+    // One hundred rows, in tasks that each lose less than a millisecond to rounding.
+    assert!(metric("cpu_ms") >= 90 && metric("cpu_ms") <= metric("wall_ms") + 7);
     assert!(read >= 40, "the reducers read the four partial sums of each key: {read}");
 }

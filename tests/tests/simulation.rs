@@ -69,6 +69,7 @@ fn schedules_keep_all_invariants() {
         return;
     }
     let must_occur = [
+        "aborted stages",
         "cancelled jobs",
         "corrupt outputs",
         "crashes",
@@ -97,6 +98,7 @@ fn schedules_keep_all_invariants() {
         "released in use",
         "removed executors",
         "skipped stages",
+        "slow tasks",
         "speculative copies",
         "stage re-attempts",
         "stopped executors",

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -13,7 +14,9 @@ use super::Scope;
 use super::lineage::{Graph, copy_lineage};
 use crate::driver::{Driver, Job, JobSink};
 use crate::error::Error;
+use crate::events::Event;
 use crate::executor::{Output, StageProgram, in_task};
+use crate::io::output::{Manifest, OutputJob};
 use crate::rdd::{Action, ActionCode, AutoCheckpoints, Code, Input, Node, Payload, action};
 use crate::scheduler::JobSpec;
 
@@ -93,6 +96,23 @@ impl ContextInner {
 
     pub(crate) fn metrics(&self) -> crate::Metrics {
         self.driver.metrics()
+    }
+
+    /// Publishes the files of a job that has succeeded, and says so.
+    pub(crate) fn publish(
+        &self,
+        output: OutputJob,
+        dir: &Path,
+        partitions: u32,
+    ) -> Result<Manifest, Error> {
+        let manifest = output.commit(partitions)?;
+        self.driver.events().emit(Event::OutputCommitted {
+            path: dir.display().to_string(),
+            files: manifest.files.len() as u64,
+            rows: manifest.rows,
+            bytes: manifest.bytes,
+        });
+        Ok(manifest)
     }
 
     /// Runs an action on some partitions of a node; the results are in the order of the partitions.

@@ -15,6 +15,7 @@ use super::job::{Job, Submitted};
 use super::publish::Publisher;
 use super::workers::{Order, Workers};
 use crate::Metrics;
+use crate::events::EventBus;
 use crate::context::Demand;
 use crate::executor::{MapResult, StageProgram, message};
 use crate::protocol::OutputAt;
@@ -181,6 +182,11 @@ impl Driver {
         self.handle(self.state.lock(), Event::ShuffleReleased { shuffle }, None);
     }
 
+    /// The stream, for what an action does after its job.
+    pub(crate) fn events(&self) -> Arc<EventBus> {
+        self.publisher.bus()
+    }
+
     /// No later job reads the persisted copies of this node.
     pub(crate) fn drop_persisted(&self, node: NodeId) {
         self.state.lock().workers.drop_persisted(node);
@@ -295,6 +301,8 @@ impl Driver {
                 }
                 Command::StageStarted { .. }
                 | Command::StageFinished { .. }
+                | Command::StageAborted { .. }
+                | Command::TaskSpeculated { .. }
                 | Command::StageSkipped { .. } => {}
             }
         }

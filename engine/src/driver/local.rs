@@ -115,7 +115,7 @@ impl Workers for LocalWorkers {
     }
 
     fn drop_persisted(&mut self, node: NodeId) {
-        self.runtime.persisted.drop_node(node);
+        self.runtime.persisted.drop_node(node, &self.runtime.events);
     }
 
     fn is_persisted(&self, node: NodeId, partitions: u32) -> bool {

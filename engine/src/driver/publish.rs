@@ -11,9 +11,9 @@ use super::reports::Life;
 use crate::error::Error;
 use crate::events::{
     Event, EventBus, FORMAT_VERSION, FailureKind, JsonLog, Listener, Progress, ProgressMode,
-    SpillCause, TaskId as EventTask, TaskMetrics as EventMetrics,
+    TaskId as EventTask, TaskMetrics,
 };
-use crate::executor::{Outcome, TaskMetrics};
+use crate::executor::Outcome;
 use crate::scheduler::{Command, JobError, JobSpec, TaskFailure, TaskId};
 
 /// What the publisher needs to know of the application.
@@ -108,6 +108,13 @@ impl Publisher {
                     skipped_partitions: 0,
                 }
             }
+            Command::StageAborted { stage, attempt } => {
+                Event::StageAborted { stage: *stage, stage_attempt: attempt.0 }
+            }
+            Command::TaskSpeculated { task, running_ms, median_ms } => {
+                let (running_ms, median_ms) = (*running_ms, *median_ms);
+                Event::TaskSpeculated { task: (*task).into(), running_ms, median_ms }
+            }
             Command::JobFinished { job } => Event::JobFinished { job: *job, wall_ms: job_ms(*job) },
             Command::JobFailed { job, error: JobError::Cancelled { .. } } => {
                 Event::JobCancelled { job: *job }
@@ -166,19 +173,7 @@ impl Publisher {
         let task = EventTask::from(task);
         let event = match outcome {
             Outcome::Map(_) | Outcome::Kept { .. } | Outcome::Result(_) => {
-                let metrics = EventMetrics {
-                    wall_ms: metrics.wall_ms,
-                    cpu_ms: None,
-                    rows_in: metrics.rows_in,
-                    rows_out: metrics.rows_out,
-                    bytes_in: metrics.bytes_in,
-                    bytes_out: metrics.bytes_out,
-                    memory_peak_bytes: metrics.memory_peak,
-                    spilled_bytes: metrics.spilled,
-                    spill_cause: metrics.spill_cause.map(SpillCause::from),
-                    records_skipped: metrics.records_skipped,
-                };
-                Event::TaskFinished { task, executor, metrics }
+                Event::TaskFinished { task, executor, metrics: *metrics }
             }
             Outcome::Failed(TaskFailure::Cancelled) => Event::TaskCancelled { task, executor },
             Outcome::Failed(failure) => Event::TaskFailed {

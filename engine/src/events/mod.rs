@@ -42,8 +42,7 @@ mod progress;
 
 pub use bus::{EventBus, Listener, Record};
 pub use event::{
-    AccumulatorValue, Event, FORMAT_VERSION, FailureKind, SpillCause, StorageLevelUsed, TaskId,
-    TaskMetrics,
+    Event, FORMAT_VERSION, FailureKind, SpillCause, StorageLevelUsed, TaskId, TaskMetrics,
 };
 pub use json_log::{JsonLog, JsonLogError};
 pub use progress::{Progress, ProgressMode};

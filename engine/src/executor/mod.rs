@@ -3,6 +3,7 @@
 //! An executor runs what it is told to; which task runs where is the scheduler's decision, carried out
 //! by the driver.
 
+mod blocks;
 mod error;
 mod exchange;
 mod panics;
@@ -15,12 +16,13 @@ mod runtime;
 mod slots;
 mod task;
 
+pub(crate) use blocks::BlockBuilder;
 pub(crate) use error::TaskError;
 pub(crate) use exchange::{Chunk, MapWriter, ReduceReader, read_rows};
 pub(crate) use place::{Place, PlaceRows};
 pub(crate) use program::{MapResult, Output, Program, SentProgram, StageProgram};
 pub(crate) use remote::{Role, run as run_as_executor};
-pub(crate) use run::{Outcome, Report, TaskMetrics, in_task, message};
+pub(crate) use run::{Outcome, Report, in_task, message};
 pub(crate) use runtime::{CommitGate, Runtime};
 pub(crate) use slots::{Launch, Slots};
 pub(crate) use task::{Metrics, Task, TaskContext};

@@ -10,14 +10,15 @@ use std::sync::{Arc, OnceLock};
 use millstream_planner::ids::NodeId;
 use millstream_shuffle::budget::{SpillCause, StorageReservation};
 use millstream_shuffle::read::Segment;
-use millstream_shuffle::write::{RowCodec, SegmentWriter};
+use millstream_shuffle::write::SegmentWriter;
 use parking_lot::Mutex;
 
+use super::blocks::BlockBuilder;
 use super::error::TaskError;
 use super::task::Task;
-use crate::events::{Event, StorageLevelUsed};
+use crate::events::{Event, EventBus, StorageLevelUsed};
 use crate::protocol::PersistedAt;
-use crate::rdd::{BoxStream, Data, Node, PersistLevel, Postcard, decode_rows, from_fn};
+use crate::rdd::{BoxStream, Data, Node, PersistLevel, decode_rows, from_fn};
 
 /// The blocks of one executor.
 #[derive(Default)]
@@ -32,9 +33,33 @@ enum Block {
     /// A `Vec<Vec<T>>`, with what it has reserved.
     Memory {
         rows: Arc<dyn Any + Send + Sync>,
-        _reservation: Arc<StorageReservation>,
+        reservation: Arc<StorageReservation>,
     },
     Disk(Segment),
+}
+
+impl Block {
+    fn level(&self) -> StorageLevelUsed {
+        match self {
+            Self::Memory { .. } => StorageLevelUsed::Memory,
+            Self::Disk(_) => StorageLevelUsed::Disk,
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Memory { reservation, .. } => reservation.bytes(),
+            Self::Disk(segment) => segment.bytes(0),
+        }
+    }
+
+    fn persisted(&self, node: NodeId, partition: u32) -> Event {
+        Event::BlockPersisted { node, partition, level: self.level(), bytes: self.bytes() }
+    }
+
+    fn evicted(&self, node: NodeId, partition: u32) -> Event {
+        Event::BlockEvicted { node, partition, level: self.level(), bytes: self.bytes() }
+    }
 }
 
 impl PersistedBlocks {
@@ -48,9 +73,11 @@ impl PersistedBlocks {
         self.told(PersistedAt { node, partition, kept: true });
     }
 
-    fn drop_block(&self, node: NodeId, partition: u32) {
+    fn drop_block(&self, node: NodeId, partition: u32, events: &EventBus) {
         let block = self.blocks.lock().get_mut(&node).and_then(|blocks| blocks.remove(&partition));
-        drop(block);
+        if let Some(block) = block {
+            events.emit(block.evicted(node, partition));
+        }
         self.told(PersistedAt { node, partition, kept: false });
     }
 
@@ -66,9 +93,13 @@ impl PersistedBlocks {
     }
 
     /// Drops all blocks of a node.
-    pub(crate) fn drop_node(&self, node: NodeId) {
+    pub(crate) fn drop_node(&self, node: NodeId, events: &EventBus) {
         let blocks = self.blocks.lock().remove(&node);
-        drop(blocks);
+        let mut blocks: Vec<(u32, Block)> = blocks.into_iter().flatten().collect();
+        blocks.sort_unstable_by_key(|(partition, _)| *partition);
+        for (partition, block) in blocks {
+            events.emit(block.evicted(node, partition));
+        }
     }
 
     /// Whether every partition of a node has a block.
@@ -119,7 +150,7 @@ fn read<T: Data>(
         Block::Disk(segment) => {
             let (task, id, what) = (Task::clone(task), node.id, format!("{node:?}"));
             let lost = move |why: String| {
-                task.runtime.persisted.drop_block(id, partition);
+                task.runtime.persisted.drop_block(id, partition, &task.runtime.events);
                 TaskError::PersistedBlock { what: what.clone(), why }
             };
             let mut blocks = segment.read(0).map_err(|error| lost(error.to_string()))?;
@@ -164,8 +195,8 @@ fn keep_in_memory<T: Data>(
         match task.store(bytes) {
             Ok(reservation) => {
                 let block =
-                    Block::Memory { rows: Arc::new(chunks), _reservation: Arc::new(reservation) };
-                put(task, node, partition, &block, bytes);
+                    Block::Memory { rows: Arc::new(chunks), reservation: Arc::new(reservation) };
+                put(task, node, partition, &block);
                 return read(task, node, partition, block);
             }
             Err(_) => refused = true,
@@ -193,20 +224,15 @@ fn keep_on_disk<T: Data>(
     chunks: Vec<Vec<T>>,
     mut rows: BoxStream<T>,
 ) -> Result<BoxStream<T>, TaskError> {
-    const BLOCK_BYTES: usize = 256 << 10;
     let name = task.file_name("block");
     let mut writer = SegmentWriter::create(&task.runtime.dirs, &name, 1, task.runtime.codec)?;
-    let mut payload = Vec::with_capacity(BLOCK_BYTES + 1024);
-    let mut count = 0;
+    let mut block = BlockBuilder::new(BlockBuilder::BLOCK_BYTES);
     let mut write = |chunk: Vec<T>| -> Result<(), TaskError> {
         task.check()?;
         for row in chunk {
-            Postcard.encode(&row, &mut payload)?;
-            count += 1;
-            if payload.len() >= BLOCK_BYTES {
-                writer.write_block(0, &payload, count, None)?;
-                payload.clear();
-                count = 0;
+            block.push(&row)?;
+            if block.is_full() {
+                block.flush(|payload, rows| writer.write_block(0, payload, rows, None))?;
             }
         }
         Ok(())
@@ -218,20 +244,16 @@ fn keep_on_disk<T: Data>(
         write(chunk)?;
     }
     drop(rows);
-    writer.write_block(0, &payload, count, None)?;
+    block.flush(|payload, rows| writer.write_block(0, payload, rows, None))?;
     let bytes = writer.bytes_written();
     task.spilled(SpillCause::Storage, bytes);
     let block = Block::Disk(writer.finish(&name)?);
-    put(task, node, partition, &block, bytes);
+    put(task, node, partition, &block);
     read(task, node, partition, block)
 }
 
 /// Keeps a block, and says so.
-fn put(task: &Task, node: &Node, partition: u32, block: &Block, bytes: u64) {
-    let level = match block {
-        Block::Memory { .. } => StorageLevelUsed::Memory,
-        Block::Disk(_) => StorageLevelUsed::Disk,
-    };
+fn put(task: &Task, node: &Node, partition: u32, block: &Block) {
     task.runtime.persisted.put(node.id, partition, block.clone());
-    task.runtime.events.emit(Event::BlockPersisted { node: node.id, partition, level, bytes });
+    task.runtime.events.emit(block.persisted(node.id, partition));
 }

@@ -10,8 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use millstream_shuffle::budget::SpillCause;
-use serde::{Deserialize, Serialize};
+use rustix::time::{ClockId, clock_gettime};
 
 use super::error::TaskError;
 use super::panics::take_line;
@@ -19,6 +18,7 @@ use super::place::take_panic_place;
 use super::program::{MapResult, Output, StageProgram};
 use super::runtime::Runtime;
 use super::task::{Metrics, TaskContext};
+use crate::events::TaskMetrics;
 use crate::rdd::Payload;
 use crate::scheduler::{TaskFailure, TaskId};
 use crate::shared::{AccumulatorUpdates, enter_task, leave_task};
@@ -51,20 +51,6 @@ impl Report {
     }
 }
 
-/// What a task has counted.
-#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
-pub(crate) struct TaskMetrics {
-    pub(crate) wall_ms: u64,
-    pub(crate) rows_in: u64,
-    pub(crate) rows_out: u64,
-    pub(crate) bytes_in: u64,
-    pub(crate) bytes_out: u64,
-    pub(crate) spilled: u64,
-    pub(crate) spill_cause: Option<SpillCause>,
-    pub(crate) records_skipped: u64,
-    pub(crate) memory_peak: u64,
-}
-
 thread_local! {
     static IN_TASK: Cell<bool> = const { Cell::new(false) };
 }
@@ -81,7 +67,7 @@ pub(crate) fn run(
     runtime: &Arc<Runtime>,
     cancelled: Arc<AtomicBool>,
 ) -> Report {
-    let started = Instant::now();
+    let (started, cpu_started) = (Instant::now(), cpu_nanos());
     let task = Rc::new(TaskContext::new(id, Arc::clone(runtime), cancelled));
     IN_TASK.set(true);
     enter_task();
@@ -93,7 +79,7 @@ pub(crate) fn run(
         Ok(Err(error)) => Outcome::Failed(error.into_failure(runtime.executor)),
         Err(panic) => Outcome::Failed(panicked(panic.as_ref())),
     };
-    let metrics = collect(&task.metrics, started);
+    let metrics = collect(&task.metrics, started, cpu_started);
     if !matches!(outcome, Outcome::Failed(_)) {
         runtime.records_skipped.fetch_add(metrics.records_skipped, Ordering::Relaxed);
     }
@@ -137,16 +123,24 @@ fn panicked(panic: &(dyn Any + Send)) -> TaskFailure {
     }
 }
 
-fn collect(metrics: &Metrics, started: Instant) -> TaskMetrics {
+/// CPU time that this thread has taken, in nanoseconds.
+fn cpu_nanos() -> u64 {
+    let taken = clock_gettime(ClockId::ThreadCPUTime);
+    let nanos = taken.tv_sec.saturating_mul(1_000_000_000).saturating_add(taken.tv_nsec);
+    u64::try_from(nanos).unwrap_or(0)
+}
+
+fn collect(metrics: &Metrics, started: Instant, cpu_started: u64) -> TaskMetrics {
     TaskMetrics {
+        cpu_ms: cpu_nanos().saturating_sub(cpu_started) / 1_000_000,
         wall_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         rows_in: metrics.rows_in.get(),
         rows_out: metrics.rows_out.get(),
         bytes_in: metrics.bytes_in.get(),
         bytes_out: metrics.bytes_out.get(),
-        spilled: metrics.spilled.get(),
+        spilled_bytes: metrics.spilled.get(),
         spill_cause: metrics.spill_cause.get(),
         records_skipped: metrics.records_skipped.get(),
-        memory_peak: metrics.memory_peak.get(),
+        memory_peak_bytes: metrics.memory_peak.get(),
     }
 }

@@ -142,7 +142,7 @@ impl TaskContext {
         let _ = self.memory.follow(self.measured());
         self.runtime.events.emit(Event::Spill {
             task: Some(self.id.into()),
-            cause: cause.into(),
+            cause,
             memory_bytes: held.saturating_sub(self.memory.held()),
             disk_bytes: bytes,
         });

@@ -7,11 +7,11 @@ use std::rc::Rc;
 
 use millstream_shuffle::budget::SpillCause;
 use millstream_shuffle::read::{BlockReader, MergeIter, Segment};
-use millstream_shuffle::write::{RowCodec, SegmentWriter};
+use millstream_shuffle::write::SegmentWriter;
 
 use super::order::RowOrder;
-use crate::executor::{Task, TaskError};
-use crate::rdd::{Postcard, decode_rows};
+use crate::executor::{BlockBuilder, Task, TaskError};
+use crate::rdd::decode_rows;
 
 /// The most runs that are merged at once. Beyond it runs are merged into a longer one first.
 const FAN_IN_MAX: usize = 64;
@@ -45,7 +45,7 @@ impl<O: RowOrder> Runs<O> {
 
     fn block_bytes(&self) -> u64 {
         let share = self.task.runtime.budget.floor() / (FAN_IN_MAX as u64 * BLOCKS_A_SOURCE);
-        share.clamp(4 << 10, 256 << 10)
+        share.clamp(4 << 10, BlockBuilder::BLOCK_BYTES as u64)
     }
 
     /// Writes one run of items that come in order.
@@ -68,19 +68,15 @@ impl<O: RowOrder> Runs<O> {
         let name = self.task.file_name("run");
         let codec = self.task.runtime.codec;
         let mut writer = SegmentWriter::create(&self.task.runtime.dirs, &name, 1, codec)?;
-        let block_bytes = self.block_bytes() as usize;
-        let (mut payload, mut rows) = (Vec::with_capacity(block_bytes + 1024), 0);
+        let mut block = BlockBuilder::new(self.block_bytes() as usize);
         for item in items {
-            Postcard.encode(O::row(&item?), &mut payload)?;
-            rows += 1;
-            if payload.len() >= block_bytes {
+            block.push(O::row(&item?))?;
+            if block.is_full() {
                 self.task.check()?;
-                writer.write_block(0, &payload, rows, None)?;
-                payload.clear();
-                rows = 0;
+                block.flush(|payload, rows| writer.write_block(0, payload, rows, None))?;
             }
         }
-        writer.write_block(0, &payload, rows, None)?;
+        block.flush(|payload, rows| writer.write_block(0, payload, rows, None))?;
         let bytes = writer.bytes_written();
         self.runs.push(writer.finish(&name)?);
         Ok(bytes)

@@ -7,7 +7,7 @@ use millstream_shuffle::budget::SpillCause;
 use serde::{Deserialize, Serialize};
 
 use super::program::ProgramKey;
-use crate::executor::TaskMetrics;
+use crate::events::TaskMetrics;
 use crate::scheduler::{ExecutorId, Incarnation, TaskFailure, TaskId};
 
 /// What an executor says first.

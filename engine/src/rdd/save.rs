@@ -68,13 +68,13 @@ impl<T: Data> Rdd<T> {
         dir: PathBuf,
         params: impl FnOnce(Staging) -> A::Params,
     ) -> Result<Manifest, Error> {
-        let job = OutputJob::create(dir, false)?;
+        let job = OutputJob::create(&dir, false)?;
         let params = params(job.staging().clone());
         let targets = 0..self.partitions();
         let (inner, scope) = (self.context.inner(), self.context.scope());
         // If the job fails, dropping the output removes all of it.
         inner.run_as::<A>(scope, name, &self.node, targets, params, Ending::Commit)?;
-        Ok(job.commit(self.partitions())?)
+        inner.publish(job, &dir, self.partitions())
     }
 }
 

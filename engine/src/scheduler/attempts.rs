@@ -242,6 +242,9 @@ impl Scheduler {
         for &LostOutput { map, attempt, executor } in outputs {
             lost = self.lose_output(missing, map, executor, attempt).or(lost);
         }
+        if run.task.stage_attempt == self.stages[key].attempt {
+            self.announce_aborted(key);
+        }
         let stage = &mut self.stages[key];
         for input in stage.inputs.iter_mut().filter(|input| input.shuffle == missing) {
             input.needed = true;

@@ -254,10 +254,20 @@ impl Scheduler {
             self.cancel_runs(key);
             self.dequeue(key);
             self.discard_held(key);
+            self.announce_aborted(key);
             let stage = &mut self.stages[key];
             stage.phase = Phase::Idle;
             stage.clear_pending();
             stack.extend(self.idle_inputs(key));
+        }
+    }
+
+    /// Says that the present run of an active stage is over, if it was said to have started.
+    pub(super) fn announce_aborted(&mut self, key: StageKey) {
+        let stage = &self.stages[key];
+        if stage.is_active() && !stage.unannounced {
+            let (stage, attempt) = (stage.id, stage.attempt);
+            self.commands.push(Command::StageAborted { stage, attempt });
         }
     }
 

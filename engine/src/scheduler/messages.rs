@@ -203,6 +203,23 @@ pub enum Command {
         /// Partitions whose output was there already.
         skipped: u32,
     },
+    /// A run of a stage ended early: nobody waits for it any more, or it lost its inputs and another
+    /// run will follow. For information.
+    StageAborted {
+        /// The stage.
+        stage: StageId,
+        /// The run that ended.
+        attempt: StageAttempt,
+    },
+    /// A slow task is about to get a second copy. For information.
+    TaskSpeculated {
+        /// The slow attempt.
+        task: TaskId,
+        /// For how long it has run, in milliseconds.
+        running_ms: u64,
+        /// The median of its stage, in milliseconds.
+        median_ms: u64,
+    },
     /// All wanted partitions of a stage are there. For information.
     StageFinished {
         /// On whose behalf.

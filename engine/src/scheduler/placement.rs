@@ -204,6 +204,9 @@ impl Scheduler {
     }
 
     fn launch(&mut self, key: StageKey, row: u32, executor: ExecutorKey, speculative: bool) {
+        if speculative {
+            self.announce_copy(key, row);
+        }
         let overcommit = self.planted(PlantedBug::OvercommitMemory);
         let stage = &mut self.stages[key];
         let attempt = &mut stage.tasks.attempts[row as usize];

@@ -3,6 +3,7 @@
 
 use super::Scheduler;
 use super::config::SpeculationConfig;
+use super::messages::Command;
 use super::state::{ExecutorKey, NONE, StageKey};
 use super::timers::Timer;
 use super::types::Millis;
@@ -120,6 +121,16 @@ impl Scheduler {
         }
         self.offer_all |= stage.copies.len() > wanted_before;
         next
+    }
+
+    /// Says of which attempt a second copy is about to start.
+    pub(super) fn announce_copy(&mut self, key: StageKey, row: u32) {
+        let stage = &self.stages[key];
+        let median_ms = stage.run_times.median_ms().unwrap_or_default();
+        if let Some(run) = self.runs.get(stage.tasks.running[row as usize] as usize) {
+            let (task, running_ms) = (run.task, self.now.since(run.started_at));
+            self.commands.push(Command::TaskSpeculated { task, running_ms, median_ms });
+        }
     }
 
     /// Takes a row to run a second copy of on an executor.

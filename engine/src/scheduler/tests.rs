@@ -222,7 +222,8 @@ fn user_errors_fail_the_job_after_the_configured_attempts_with_their_cause() {
         attempts: 2,
         cause: panicked(),
     };
-    assert_eq!(rig.last, [Command::JobFailed { job: JobId(1), error }]);
+    let aborted = Command::StageAborted { stage: StageId(1), attempt: StageAttempt(0) };
+    assert_eq!(rig.last, [aborted, Command::JobFailed { job: JobId(1), error }]);
     assert_eq!(rig.scheduler.census(), Census::default());
 }
 
@@ -273,8 +274,8 @@ fn a_job_without_executors_fails_after_the_grace_period() {
     rig.now = deadline;
     rig.feed(Event::Tick);
     assert!(matches!(
-        rig.last.as_slice(),
-        [Command::JobFailed { error: JobError::NoExecutors { grace_ms: 60_000, .. }, .. }]
+        rig.last.last(),
+        Some(Command::JobFailed { error: JobError::NoExecutors { grace_ms: 60_000, .. }, .. })
     ));
 }
 

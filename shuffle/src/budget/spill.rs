@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why an operator wrote its state to disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SpillCause {
     /// The budget refused a reservation.
     Refused,

@@ -104,6 +104,8 @@ impl World {
             }
             Command::JobFinished { job } => return self.over(job, Ok(())),
             Command::JobFailed { job, error } => return self.over(job, Err(error)),
+            Command::StageAborted { .. } => self.figures.count("aborted stages"),
+            Command::TaskSpeculated { .. } => self.figures.count("slow tasks"),
             Command::StageSkipped { .. } => self.figures.count("skipped stages"),
             Command::StageStarted { attempt, skipped, .. } => {
                 if attempt.0 > 0 {

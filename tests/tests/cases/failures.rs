@@ -1,7 +1,10 @@
 //! Output that is committed by one attempt only.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
 
 use super::builder;
 
@@ -41,7 +44,8 @@ fn c117_speculative_copies_commit_once() {
 fn save_with_a_slow_task(run: usize) {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
-    let context = builder().build().unwrap();
+    let log = dir.path().join("events.json");
+    let context = builder().event_log(&log).build().unwrap();
     let rows = context.range(0..2_000, 20).map_partitions_with(run, |run, partition, rows| {
         if partition == 13 {
             wait_for_tries(&TRIES[*run]);
@@ -56,4 +60,24 @@ fn save_with_a_slow_task(run: usize) {
     let lines = context.text_file(out.display().to_string()).unwrap();
     let known: Vec<String> = (0..2_000).map(|n| n.to_string()).collect();
     assert_eq!(lines.collect().unwrap(), known);
+    drop((rows, lines, context));
+    check_log(&log);
+}
+
+/// The slow task and the output are told, each once.
+fn check_log(log: &Path) {
+    let text = std::fs::read_to_string(log).unwrap();
+    let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let the_only = |name: &str| {
+        let mut named = events.iter().filter(|event| event["event"] == name);
+        let first = named.next().unwrap();
+        assert_eq!(named.next(), None, "{text}");
+        first
+    };
+    let slow = the_only("task_speculated");
+    assert_eq!((&slow["task"]["partition"], &slow["task"]["attempt"]), (&json!(13), &json!(0)));
+    assert!(slow["running_ms"].as_u64() >= slow["median_ms"].as_u64(), "{slow}");
+    let output = the_only("output_committed");
+    assert_eq!((&output["files"], &output["rows"]), (&json!(20), &json!(2_000)));
+    assert_eq!(output["bytes"], json!((0..2_000).map(|n| format!("{n}\n").len()).sum::<usize>()));
 }

@@ -33,35 +33,6 @@ pub enum FailureKind {
     Internal,
 }
 
-/// Why state was written to disk. The names are those of the memory budget's causes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SpillCause {
-    /// The budget refused a reservation.
-    Refused,
-    /// The allocator's count of live bytes outgrew the reservation.
-    Measured,
-    /// A merge needed its memory reserved before its inputs came.
-    Merge,
-    /// Finished output could not stay in memory.
-    Storage,
-    /// A setting asks for it.
-    Forced,
-}
-
-impl From<millstream_shuffle::budget::SpillCause> for SpillCause {
-    fn from(cause: millstream_shuffle::budget::SpillCause) -> Self {
-        use millstream_shuffle::budget::SpillCause as Cause;
-        match cause {
-            Cause::Refused => Self::Refused,
-            Cause::Measured => Self::Measured,
-            Cause::Merge => Self::Merge,
-            Cause::Storage => Self::Storage,
-            Cause::Forced => Self::Forced,
-        }
-    }
-}
-
 /// Where a persisted block lives.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,8 +1,7 @@
 //! What a task took.
 
+use millstream_shuffle::budget::SpillCause;
 use serde::{Deserialize, Serialize};
-
-use super::SpillCause;
 
 /// What one finished task took. Counts are of this task alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -10,8 +9,8 @@ use super::SpillCause;
 pub struct TaskMetrics {
     /// From start to end on its slot, in milliseconds.
     pub wall_ms: u64,
-    /// CPU time of its thread, in milliseconds, where the system tells.
-    pub cpu_ms: Option<u64>,
+    /// CPU time of its thread, in milliseconds.
+    pub cpu_ms: u64,
     /// Rows read from sources and shuffles.
     pub rows_in: u64,
     /// Rows handed on.

@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 use millstream_planner::ids::{JobId, NodeId, StageId};
 use serde::{Deserialize, Serialize};
 
-pub use kinds::{FailureKind, SpillCause, StorageLevelUsed};
+pub use kinds::{FailureKind, StorageLevelUsed};
 pub use metrics::TaskMetrics;
+pub use millstream_shuffle::budget::SpillCause;
 
 /// The version of the JSON form of [`Event`], written in its first line.
 pub const FORMAT_VERSION: u32 = 1;
@@ -30,15 +31,6 @@ pub struct TaskId {
     pub partition: u32,
     /// Which attempt at the partition, over all runs of the stage; 0 is the first.
     pub attempt: u32,
-}
-
-/// A named accumulator and its value at the end of a job.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct AccumulatorValue {
-    /// The name its creator gave it.
-    pub name: String,
-    /// The value as JSON.
-    pub value: serde_json::Value,
 }
 
 /// One thing that happened. Tagged as `"event"` in JSON, in snake case.
@@ -215,7 +207,8 @@ pub enum Event {
         /// Its size there.
         bytes: u64,
     },
-    /// A partition of a persisted data set was dropped from where it was stored.
+    /// A partition of a persisted data set was dropped from where it was stored: nobody can ask for it
+    /// any more, or it can no longer be read.
     BlockEvicted {
         /// The operation whose output is persisted.
         node: NodeId,
@@ -235,17 +228,8 @@ pub enum Event {
         /// The error that condemned it.
         message: String,
     },
-    /// The accumulators of a job, each partition counted once.
-    Accumulators {
-        /// The job.
-        job: JobId,
-        /// Those that the job touched.
-        values: Vec<AccumulatorValue>,
-    },
     /// Output files became visible, all at once.
     OutputCommitted {
-        /// The job that wrote them.
-        job: JobId,
         /// Where.
         path: String,
         /// Files.

@@ -198,7 +198,9 @@ fn start_removing(runtime: Arc<Runtime>) -> Result<Sender<Rubbish>, std::io::Err
                     runtime.store.remove(MapKey { shuffle: shuffle.0, map }, u64::from(attempt));
                 }
                 Rubbish::Shuffle(shuffle) => drop(runtime.store.remove_shuffle(shuffle)),
-                Rubbish::Persisted(node) => runtime.persisted.drop_node(node),
+                Rubbish::Persisted(node) => {
+                    runtime.persisted.drop_node(node, &runtime.events);
+                }
                 Rubbish::Programs(programs) => drop(programs),
             }
         }

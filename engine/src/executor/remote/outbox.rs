@@ -7,8 +7,8 @@ use crossbeam::channel::{Sender, bounded};
 use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::events::{Listener, Record};
-use crate::executor::{MapResult, Outcome, Output, Program, Report, Runtime, TaskMetrics};
+use crate::events::{Listener, Record, TaskMetrics};
+use crate::executor::{MapResult, Outcome, Output, Program, Report, Runtime};
 use crate::protocol::{Ended, EndedAs, PART_BYTES, ToDriver, Totals};
 use crate::scheduler::{TaskFailure, TaskId};
 

@@ -21,15 +21,12 @@ use super::stream::{BoxStream, from_fn};
 use super::{Action, Data, Layout, Node, Operation, Postcard, Rdd, decode_rows, operation};
 use crate::context::{Context, Ending};
 use crate::error::Error;
-use crate::executor::{Metrics, Task, TaskError};
+use crate::executor::{BlockBuilder, Metrics, Task, TaskError};
 use crate::io::checkpoint::{BlockReader, CheckpointJob, Manifest, SavedPart, Staging};
 use crate::io::store::{Location, Store};
 
 pub(crate) use auto::AutoCheckpoints;
 pub use policy::CheckpointPolicy;
-
-/// A block is closed when its rows take this many bytes.
-const BLOCK_BYTES: usize = 256 << 10;
 
 impl<T: Data> Rdd<T> {
     /// Computes this `Rdd` once, saves its rows, and returns an `Rdd` that reads them from there: its
@@ -133,28 +130,26 @@ impl<T: Data> Action for Save<T> {
         task: &Task,
     ) -> Result<Self::Out, TaskError> {
         let mut writer = staging.writer(task.id.partition, task.id.attempt, task.runtime.codec)?;
-        let mut payload = Vec::with_capacity(BLOCK_BYTES + 1024);
-        let mut count = 0;
+        let mut block = BlockBuilder::new(BlockBuilder::BLOCK_BYTES);
         let mut digest = RowDigest::default();
         let mut spent = Duration::ZERO;
+        let mut write = |payload: &[u8], rows| {
+            let start = Instant::now();
+            let written = writer.write_block(payload, rows);
+            spent += start.elapsed();
+            written
+        };
         while let Some(chunk) = rows.next_chunk()? {
             task.check()?;
             for row in chunk {
-                let start = payload.len();
-                Postcard.encode(&row, &mut payload)?;
-                digest.push(&payload[start..]);
-                count += 1;
-                if payload.len() >= BLOCK_BYTES {
-                    let start = Instant::now();
-                    writer.write_block(&payload, count)?;
-                    spent += start.elapsed();
-                    payload.clear();
-                    count = 0;
+                digest.push(block.push(&row)?);
+                if block.is_full() {
+                    block.flush(&mut write)?;
                 }
             }
         }
+        block.flush(write)?;
         let start = Instant::now();
-        writer.write_block(&payload, count)?;
         // The object appears with the driver's permission only. Another attempt's, that appears
         // nevertheless, is not in the manifest.
         if !(task.runtime.commit_gate)(task.id) {
