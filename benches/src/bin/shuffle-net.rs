@@ -1,4 +1,4 @@
-//! `shuffle-net [--mib 2048] [--block-kib 256] [--json]`: what fetching blocks costs over bare TCP, both over loopback
+//! `shuffle-net [--mib 1024] [--block-kib 256] [--json]`: what fetching blocks costs over bare TCP, both over loopback
 //! in this process, in the same run.
 
 use std::io::{self, Read, Write};
@@ -19,11 +19,11 @@ use millstream_shuffle::net::{FrameHead, Refusal, Want};
 // The engine's allocator is part of what is measured.
 use millstream as _;
 
-/// Sends the same bytes both ways, three times, and prints the best of each.
+/// Sends the same bytes both ways, in rounds, and prints the medians.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// How much to send each time.
-    #[arg(long, default_value_t = 2048, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     mib: u32,
     /// The size of a block.
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
@@ -33,7 +33,8 @@ struct Arguments {
     json: bool,
 }
 
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
+const STREAMS: [u32; 3] = [1, 2, 4];
 
 fn main() -> ExitCode {
     finish(|| run(&Arguments::parse()))
@@ -46,34 +47,41 @@ fn run(arguments: &Arguments) -> Result<String, BenchError> {
     let mut report = Report::new("shuffle-net");
     report.add("mib", "data, MiB", arguments.mib);
     report.add("block_kib", "block, KiB", arguments.block_kib);
-    let tcp = best(&block, blocks, || bare_tcp(&block, blocks).map_err(BenchError::network))?;
-    report.add("tcp_mb_s", "bare TCP, MB/s", tcp);
-    for (streams, rate, share) in [
-        (1, ("flight_1_mb_s", "one stream, MB/s"), ("flight_1_share", "of bare TCP")),
-        (2, ("flight_2_mb_s", "two streams, MB/s"), ("flight_2_share", "of bare TCP")),
-        (4, ("flight_4_mb_s", "four streams, MB/s"), ("flight_4_share", "of bare TCP")),
-    ] {
-        let flight = best(&block, blocks, || fetch(&block, blocks, streams))?;
-        report.add(rate.0, rate.1, flight);
-        report.add(share.0, share.1, flight / tcp);
+    let rate = |start: Instant| {
+        block.len() as f64 * f64::from(blocks) / 1e6 / start.elapsed().as_secs_f64()
+    };
+    let mut rounds = Vec::new();
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        bare_tcp(&block, blocks).map_err(BenchError::network)?;
+        let mut rates = vec![rate(start)];
+        for streams in STREAMS {
+            let start = Instant::now();
+            fetch(&block, blocks, streams)?;
+            rates.push(rate(start));
+        }
+        rounds.push(rates);
+    }
+    let column = |label: usize| median(rounds.iter().map(|rates| rates[label]).collect());
+    let share = |label: usize| median(rounds.iter().map(|rates| rates[label] / rates[0]).collect());
+    report.add("tcp_mb_s", "bare TCP, MB/s", column(0));
+    for (i, [rate, label, of_tcp]) in [
+        ["flight_1_mb_s", "one stream, MB/s", "flight_1_share"],
+        ["flight_2_mb_s", "two streams, MB/s", "flight_2_share"],
+        ["flight_4_mb_s", "four streams, MB/s", "flight_4_share"],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        report.add(rate, label, column(i + 1));
+        report.add(of_tcp, "  of bare TCP in the same round", share(i + 1));
     }
     Ok(report.render(arguments.json))
 }
 
-/// Millions of bytes a second, of the fastest round.
-fn best(
-    block: &[u8],
-    blocks: u32,
-    mut send: impl FnMut() -> Result<(), BenchError>,
-) -> Result<f64, BenchError> {
-    let mut best = 0.0_f64;
-    for _ in 0..ROUNDS {
-        let start = Instant::now();
-        send()?;
-        let bytes = block.len() as f64 * f64::from(blocks);
-        best = best.max(bytes / 1e6 / start.elapsed().as_secs_f64());
-    }
-    Ok(best)
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 /// One block of so many bytes that does not compress.
