@@ -1,14 +1,13 @@
 //! What can go wrong in a benchmark program, and how it says so.
 
+use std::error::Error;
 use std::fmt::Debug;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use thiserror::Error;
-
 /// Why a benchmark program could not do its work.
-#[derive(Debug, Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     /// A file could not be opened, sized, mapped or read.
     #[error("cannot read {}: {source}; check that it exists and is a readable regular file", path.display())]
@@ -46,6 +45,9 @@ pub enum BenchError {
         /// How many there may be.
         limit: u64,
     },
+    /// Data did not get from one end to the other.
+    #[error("sending over loopback failed: {0}")]
+    Network(#[source] Box<dyn Error + Send + Sync>),
     /// The engine failed.
     #[error(transparent)]
     Engine(#[from] millstream::Error),
@@ -84,6 +86,11 @@ impl BenchError {
         }
         let (expected, found) = (format!("{expected:?}"), format!("{found:?}"));
         Err(Self::Wrong { what, expected, found })
+    }
+
+    /// For `map_err` on what is sent.
+    pub fn network(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Network(source.into())
     }
 
     /// For `map_err` on reads of `path`.

@@ -3,7 +3,6 @@
 mod failures;
 mod flow;
 mod reads;
-mod throughput;
 mod wire;
 
 use std::collections::HashMap;
