@@ -87,9 +87,14 @@ impl Sending {
             let read = match std::mem::replace(&mut self.next, Next::Nothing) {
                 Next::Nothing => return None,
                 Next::Refusal(refusal) => return Some((Err(wire::status(refusal)), self)),
-                Next::Message(reading) => reading.await.unwrap_or_else(|error| {
-                    Err(Refusal::Other(format!("reading was cut off: {error}")))
-                }),
+                Next::Message(reading) => match reading.await {
+                    Ok(read) => read,
+                    Err(error) if error.is_panic() => {
+                        Err(Refusal::Other("reading it panicked at the server".to_owned()))
+                    }
+                    // The server is being stopped: no refusal, as its connections are about to be lost.
+                    Err(_) => return Some((Err(Status::unavailable("stopping")), self)),
+                },
             };
             let (message, next) = match read {
                 Err(refusal) => (Message::default(), Next::Refusal(refusal)),
