@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -11,9 +12,11 @@ use parking_lot::Mutex;
 
 use super::Scope;
 use super::lineage::{Graph, copy_lineage};
-use crate::driver::{Driver, Job, JobSink};
+use super::prints::{Prints, files_print, prints};
+use crate::driver::{Driver, Job, JobSink, Print};
 use crate::error::Error;
 use crate::executor::{Output, StageProgram, in_task};
+use crate::io::output::Manifest;
 use crate::rdd::{Action, ActionCode, AutoCheckpoints, Code, Input, Node, Payload, action};
 use crate::scheduler::JobSpec;
 
@@ -30,6 +33,8 @@ pub(crate) struct ContextInner {
     serial: AtomicU64,
     partitions: Option<u32>,
     auto_checkpoints: Option<AutoCheckpoints>,
+    /// Of the shuffles that are known, where there is a journal.
+    prints: Mutex<Prints>,
     own: Weak<Self>,
 }
 
@@ -53,6 +58,7 @@ impl ContextInner {
             serial: AtomicU64::new(1),
             partitions,
             auto_checkpoints,
+            prints: Mutex::default(),
             own: Weak::clone(own),
         })
     }
@@ -85,6 +91,7 @@ impl ContextInner {
 
     pub(crate) fn release_shuffle(&self, shuffle: ShuffleId) {
         self.driver.release_shuffle(shuffle);
+        self.prints.lock().remove(&shuffle.stage());
     }
 
     pub(crate) fn drop_persisted(&self, node: NodeId) {
@@ -164,6 +171,7 @@ impl ContextInner {
         self.prefer_persisted(graph, &mut plan);
         // The programs refer to nodes of the graph from outside.
         let passing = graph.passing();
+        let prints = self.prints(graph, &plan, Some(&code))?;
         let programs = programs(graph, &plan, code);
         let mut spec = JobSpec::new(JobId(self.next_number()), Arc::new(plan.graph));
         spec.targets = targets;
@@ -173,13 +181,53 @@ impl ContextInner {
             spec.pool = Arc::clone(pool);
         }
         let group = scope.group.clone();
-        let end = self.driver.submit(Job { spec, name: name.to_owned(), group, programs, sink });
+        let end = self.driver.submit(Job { spec, name: name.to_owned(), group, programs, sink, prints });
         match end.recv() {
             Ok(result) => Ok(result?),
             Err(_) => Err(Error::System {
                 what: "waiting for a job",
                 source: std::io::Error::other("the application was stopped"),
             }),
+        }
+    }
+
+    /// What stands for the stages of a plan in all runs of the program; empty without a journal.
+    fn prints(
+        &self,
+        graph: &Graph,
+        plan: &StagePlan,
+        action: Option<&Code<ActionCode>>,
+    ) -> Result<Prints, Error> {
+        match self.driver.journal() {
+            None => Ok(Prints::new()),
+            Some(_) => Ok(prints(graph, plan, action, &mut self.prints.lock())?),
+        }
+    }
+
+    /// What stands for the files of an action, in all runs of the program: these rows, written as
+    /// `what` says. None without a journal.
+    pub(crate) fn files_print(&self, node: &Arc<Node>, what: &str) -> Result<Option<Print>, Error> {
+        if self.driver.journal().is_none() {
+            return Ok(None);
+        }
+        let graph = self.graph(node)?;
+        let result = StageId(self.next_number());
+        let plan = cut(&graph.lineage, node.id, result, StageOutput::Commit, "files")?;
+        let prints = self.prints(&graph, &plan, None)?;
+        Ok(prints.get(&result).map(|rows| files_print(rows, what)))
+    }
+
+    /// The files of an action, if an earlier run of the program that was killed has published them.
+    pub(crate) fn published(&self, dir: &Path, print: Print) -> Option<Manifest> {
+        let journal = self.driver.journal().filter(|journal| journal.knew_files(print))?;
+        let manifest = Manifest::read(dir).ok()?;
+        (manifest.job == Some(print_text(print))).then_some(manifest)
+    }
+
+    /// The files of an action are all written: from now on they may be seen.
+    pub(crate) fn about_to_publish(&self, print: Print) {
+        if let Some(journal) = self.driver.journal() {
+            journal.files(print);
         }
     }
 
@@ -219,6 +267,11 @@ impl ContextInner {
         let plan = cut(&graph.lineage, node.id, result, StageOutput::Result, "result")?;
         Ok(explain(&graph.lineage, &plan))
     }
+}
+
+/// A print as manifests spell it.
+pub(crate) fn print_text(print: Print) -> String {
+    format!("{print:032x}")
 }
 
 /// The persisted node whose partitions a node's partitions are made of, one of one.

@@ -6,6 +6,7 @@ mod inner;
 mod lineage;
 mod master;
 mod passing;
+mod prints;
 mod secret;
 
 use std::fmt;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 
 pub use builder::ContextBuilder;
 pub use demand::{Demand, ExecutorStatus};
-pub(crate) use inner::{ContextInner, Ending};
+pub(crate) use inner::{ContextInner, Ending, print_text};
 pub(crate) use master::parse_size;
 pub(crate) use secret::{check_secret, secret_of_environment};
 

@@ -7,6 +7,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use millstream_planner::ids::JobId;
+use millstream_planner::stages::Stage;
+
+use super::journal::Found;
 use super::reports::Life;
 use crate::error::Error;
 use crate::events::{
@@ -128,6 +132,27 @@ impl Publisher {
             | Command::ReleaseOutputs { .. } => return,
         };
         self.bus.emit(event);
+    }
+
+    /// What the journal had to tell.
+    pub(crate) fn journal_opened(&self, found: &Found) {
+        let Found { path, outputs, results, refused } = found.clone();
+        let path = path.display().to_string();
+        let (outputs, results) = (outputs as u64, results as u64);
+        self.bus.emit(Event::JournalOpened { path, outputs, results, refused });
+    }
+
+    /// Partitions of a stage that were taken over from an earlier run.
+    pub(super) fn resumed(&self, job: JobId, stage: &Stage, resumed: usize) {
+        if resumed > 0 && self.bus.has_listeners() {
+            self.bus.emit(Event::StageResumed {
+                job,
+                stage: stage.id,
+                name: stage.name.clone(),
+                partitions: stage.partitions,
+                resumed_partitions: resumed as u32,
+            });
+        }
     }
 
     /// Somebody was not let in.

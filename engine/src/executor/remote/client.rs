@@ -20,7 +20,7 @@ use millstream_shuffle::budget::MemoryBudget;
 use millstream_shuffle::net::channel::{Access, ChannelError, Purpose, grpc_channel};
 use millstream_shuffle::net::fetch::{FetchLimits, Fetcher};
 use millstream_shuffle::net::serve::{BlockServer, ServeLimits};
-use millstream_shuffle::store::LocalDirs;
+use millstream_shuffle::store::{Keep, LocalDirs};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Streaming;
@@ -192,7 +192,14 @@ fn begin(
 ) -> Result<(Arc<Inputs>, Arc<Runtime>), Error> {
     #[cfg(feature = "counting-allocator")]
     crate::allocator::hold_limit();
-    let dirs = LocalDirs::open(&role.dir_specs(), &welcome.app_name)?;
+    let specs = role.dir_specs();
+    let dirs = match welcome.keep_group {
+        None => LocalDirs::open(&specs, &welcome.app_name)?,
+        Some(group) => {
+            let (app_name, member) = (welcome.app_name.clone(), welcome.executor.0);
+            LocalDirs::open_kept(&specs, &Keep { app_name, group, member })?
+        }
+    };
     let budget = MemoryBudget::new(role.memory_bytes, role.slots);
     let events = Arc::new(EventBus::new(vec![Box::new(outbox.clone())]));
     let gate = {
@@ -201,7 +208,8 @@ fn begin(
     };
     let inputs = Arc::new(Inputs::new(welcome.executor, fetcher));
     let runtime = Runtime::new(welcome.executor, budget, dirs, role.codec, gate, events)
-        .with_inputs(Arc::clone(&inputs));
+        .with_inputs(Arc::clone(&inputs))
+        .durable(welcome.keep_group.is_some());
     let runtime = Arc::new(runtime);
     tell_of_failed_dirs(&runtime, outbox);
     let teller = outbox.clone();
@@ -256,7 +264,12 @@ async fn attend(
                     outbox.say(ToDriver::Draining);
                 }
             }
-            Then::Stop => return Ok(End::Done),
+            Then::Stop { keep } => {
+                if !keep {
+                    runtime.dirs.discard();
+                }
+                return Ok(End::Done);
+            }
             Then::Refused(why) => return Err(Error::Driver(why)),
         }
         if let Some(since) = drains
