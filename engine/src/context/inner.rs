@@ -219,7 +219,7 @@ impl ContextInner {
 
     /// The files of an action, if an earlier run of the program that was killed has published them.
     pub(crate) fn published(&self, dir: &Path, print: Print) -> Option<Manifest> {
-        let journal = self.driver.journal().filter(|journal| journal.knew_files(print))?;
+        self.driver.journal().filter(|journal| journal.knew_files(print))?;
         let manifest = Manifest::read(dir).ok()?;
         (manifest.job == Some(print_text(print))).then_some(manifest)
     }

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use millstream_planner::ids::{ShuffleId, StageId};
+use millstream_planner::ids::StageId;
 use millstream_planner::stages::{Determinism, Stage, StageOutput, StagePlan};
 use xxhash_rust::xxh3::Xxh3;
 

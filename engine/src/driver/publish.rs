@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use millstream_planner::ids::JobId;
+use millstream_planner::ids::{JobId, StageId};
 use millstream_planner::stages::Stage;
 
 use super::journal::Found;
@@ -80,7 +80,7 @@ impl Publisher {
         &self,
         command: &Command,
         stage_name: impl Fn(TaskStage) -> (String, u32),
-        job_ms: impl Fn(millstream_planner::ids::JobId) -> u64,
+        job_ms: impl Fn(JobId) -> u64,
     ) {
         if !self.bus.has_listeners() {
             return;
@@ -218,7 +218,7 @@ impl Publisher {
 }
 
 /// A stage as a job names it.
-pub(super) type TaskStage = (millstream_planner::ids::JobId, millstream_planner::ids::StageId);
+pub(super) type TaskStage = (JobId, StageId);
 
 impl From<TaskId> for EventTask {
     fn from(task: TaskId) -> Self {

@@ -385,7 +385,8 @@ fn what_an_earlier_run_has_left_is_not_computed_again_and_comes_back_when_it_is_
     assert_eq!(rig.running[0].1.stage, StageId(2));
 
     let (executor, shuffle) = (ExecutorId(0), ShuffleId(1));
-    rig.feed(Event::OutputLost { shuffle, map: 1, executor, attempt: 4 });
+    let why = "corrupt".to_owned();
+    rig.fail(0, TaskFailure::FetchFailed { shuffle, map: 1, attempt: 4, executor, why });
     let again = rig.running.iter().find(|(_, task)| task.stage == StageId(1));
     assert!(matches!(again, Some((_, TaskId { partition: 1, attempt: 5, .. }))), "{again:?}");
 }
