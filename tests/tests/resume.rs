@@ -48,7 +48,8 @@ impl Setup {
     }
 
     fn write_input(&self, file: u32, add: u64) {
-        let numbers = (0..LINES).map(|n| format!("{}\n", n * u64::from(FILES) + u64::from(file) + add));
+        let numbers =
+            (0..LINES).map(|n| format!("{}\n", n * u64::from(FILES) + u64::from(file) + add));
         fs::write(self.dir.join(format!("in/{file}.txt")), numbers.collect::<String>()).unwrap();
     }
 
@@ -92,12 +93,17 @@ impl Setup {
                     told.finished.insert(stage(), event["name"].as_str().unwrap_or("").to_owned());
                 }
                 Some("task_started") => {
-                    *told.started.entry(event["task"]["stage"].as_u64().unwrap_or(0)).or_default() += 1;
+                    *told
+                        .started
+                        .entry(event["task"]["stage"].as_u64().unwrap_or(0))
+                        .or_default() += 1;
                 }
                 Some("stage_resumed") => {
                     told.resumed += event["resumed_partitions"].as_u64().unwrap_or(0);
                 }
-                Some("journal_opened") => told.refused = event["refused"].as_str().map(str::to_owned),
+                Some("journal_opened") => {
+                    told.refused = event["refused"].as_str().map(str::to_owned)
+                }
                 Some("task_failed") => told.failed += 1,
                 _ => {}
             }
@@ -115,8 +121,10 @@ impl Setup {
         let out = self.dir.join("out");
         let manifest: Value =
             serde_json::from_str(&fs::read_to_string(out.join("_SUCCESS")).unwrap()).unwrap();
-        let mut names: BTreeSet<String> =
-            fs::read_dir(&out).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: BTreeSet<String> = fs::read_dir(&out)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
         assert!(names.remove("_SUCCESS"));
         let files = manifest["files"].as_array().unwrap();
         let listed = files.iter().map(|file| file["name"].as_str().unwrap().to_owned());
@@ -128,6 +136,11 @@ impl Setup {
                 text.lines().map(str::to_owned).collect::<Vec<_>>()
             })
             .collect()
+    }
+
+    /// Whether the program has come to its end, though it was killed.
+    fn is_over(&self) -> bool {
+        self.dir.join("answer").exists() && files_below(&self.dir.join("journal")).is_empty()
     }
 
     fn check(&self) {
@@ -176,6 +189,7 @@ fn program() -> Result<(), Error> {
         .local_dir(dir.join("local"), None)
         .event_log(log)
         .executor_args(ARGS)
+        .partitions(FILES)
         .quiet(true)
         .build()?;
     let read = context.accumulator::<u64>();
@@ -194,13 +208,14 @@ fn program() -> Result<(), Error> {
     let sorted = sums.map(|(key, sum)| (sum, key)).map_partitions(slowly).sort_by_key();
     let saved = sorted.map_partitions(slowly).map(|(sum, key)| format!("{sum} {key}"));
     let manifest = saved.save_as_text(dir.join("out"))?;
-    let answer =
-        format!("{keys} keys, {largest}, {} rows, {} lines", manifest.rows, read.value());
+    let answer = format!("{keys} keys, {largest}, {} rows, {} lines", manifest.rows, read.value());
     fs::write(dir.join("answer"), answer).unwrap();
     Ok(())
 }
 
-fn slowly<T: 'static>(rows: impl Iterator<Item = T> + 'static) -> impl Iterator<Item = T> + 'static {
+fn slowly<T: 'static>(
+    rows: impl Iterator<Item = T> + 'static,
+) -> impl Iterator<Item = T> + 'static {
     std::thread::sleep(TASK);
     rows
 }
@@ -255,6 +270,9 @@ fn killed_drivers_resume(master: &'static str) {
         };
         let mut run = 0;
         for _ in 0..1 + seed % 2 {
+            if setup.is_over() {
+                break;
+            }
             let after = takes.mul_f64(random.random_range(0.05..1.0));
             if let Some(told) = setup.kill(run, after) {
                 killed += 1;
@@ -264,7 +282,7 @@ fn killed_drivers_resume(master: &'static str) {
                 break;
             }
         }
-        if !setup.dir.join("answer").exists() || files_below(&setup.dir.join("journal")).len() > 0 {
+        if !setup.is_over() {
             look(&setup.finish(run));
         }
         setup.check();
@@ -294,7 +312,10 @@ fn killed_after_the_first_stage(setup: &Setup) -> Run {
     let mut child = setup.start(0);
     let deadline = Instant::now() + Duration::from_secs(60);
     while setup.run(0).finished.len() < 2 {
-        assert!(Instant::now() < deadline && child.try_wait().unwrap().is_none(), "it has to be slow");
+        assert!(
+            Instant::now() < deadline && child.try_wait().unwrap().is_none(),
+            "it has to be slow"
+        );
         std::thread::sleep(Duration::from_millis(2));
     }
     child.kill().unwrap();

@@ -15,7 +15,8 @@ use super::secret::{check_secret, random_secret, secret_of_environment};
 use super::{Context, Scope};
 use crate::closure::build_id;
 use crate::driver::{
-    ClusterSettings, Driver, Journal, LOCAL, Publisher, PublisherConfig, Spawn, start_cluster, start_local,
+    ClusterSettings, Driver, Journal, LOCAL, Publisher, PublisherConfig, Spawn, start_cluster,
+    start_local,
 };
 use crate::error::Error;
 use crate::events::Listener;
@@ -388,8 +389,10 @@ impl ContextBuilder {
 
     fn open_journal(&self) -> Result<Option<Journal>, Error> {
         let Some(dir) = &self.journal else { return Ok(None) };
-        let build = build_id()
-            .map_err(|source| Error::System { what: "reading this program's executable", source })?;
+        let build = build_id().map_err(|source| Error::System {
+            what: "reading this program's executable",
+            source,
+        })?;
         let dirs = self.dir_specs().into_iter().map(|spec| spec.path).collect();
         Journal::open(dir, &self.app_name, build, dirs).map(Some)
     }

@@ -16,7 +16,7 @@ use super::prints::{Prints, files_print, prints};
 use crate::driver::{Driver, Job, JobSink, Print};
 use crate::error::Error;
 use crate::executor::{Output, StageProgram, in_task};
-use crate::io::output::Manifest;
+use crate::io::output::{Manifest, OutputJob};
 use crate::rdd::{Action, ActionCode, AutoCheckpoints, Code, Input, Node, Payload, action};
 use crate::scheduler::JobSpec;
 
@@ -181,7 +181,8 @@ impl ContextInner {
             spec.pool = Arc::clone(pool);
         }
         let group = scope.group.clone();
-        let end = self.driver.submit(Job { spec, name: name.to_owned(), group, programs, sink, prints });
+        let end =
+            self.driver.submit(Job { spec, name: name.to_owned(), group, programs, sink, prints });
         match end.recv() {
             Ok(result) => Ok(result?),
             Err(_) => Err(Error::System {
@@ -221,7 +222,11 @@ impl ContextInner {
     pub(crate) fn published(&self, dir: &Path, print: Print) -> Option<Manifest> {
         self.driver.journal().filter(|journal| journal.knew_files(print))?;
         let manifest = Manifest::read(dir).ok()?;
-        (manifest.job == Some(print_text(print))).then_some(manifest)
+        if manifest.job != Some(print_text(print)) {
+            return None;
+        }
+        OutputJob::tidy(dir);
+        Some(manifest)
     }
 
     /// The files of an action are all written: from now on they may be seen.

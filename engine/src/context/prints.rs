@@ -169,12 +169,15 @@ mod tests {
         assert!(first.iter().all(|print| print.stable));
         // The numbers of nodes, shuffles and stages are others by now.
         assert_eq!(sums(&context, 100, 4, 7), first);
-        for other in [sums(&context, 101, 4, 7), sums(&context, 100, 5, 7), sums(&context, 100, 4, 8)] {
+        for other in
+            [sums(&context, 101, 4, 7), sums(&context, 100, 5, 7), sums(&context, 100, 4, 8)]
+        {
             assert_ne!(other[0].print, first[0].print);
             assert_ne!(other[1].print, first[1].print, "what is read changes the reader");
         }
         let other = context.range(0..100, 4).map_with(7, |key, n| (n % key, n));
-        let other = prints_below(&context, &other.reduce_by_key(|a, b| a * b).map_values(|n| n + 1));
+        let other =
+            prints_below(&context, &other.reduce_by_key(|a, b| a * b).map_values(|n| n + 1));
         assert_ne!(other[0].print, first[0].print, "other code");
     }
 

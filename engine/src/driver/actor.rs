@@ -79,7 +79,10 @@ pub(super) enum Finished {
     /// A map output of this process.
     Map(MapResult),
     /// A map output that the executor keeps, in this file if a next run may take it over.
-    Kept { executor: ExecutorId, file: Option<PathBuf> },
+    Kept {
+        executor: ExecutorId,
+        file: Option<PathBuf>,
+    },
     Result(Payload),
 }
 

@@ -111,7 +111,10 @@ impl<T: Data> MapWriter<T> {
 }
 
 /// A map output that is all in a segment.
-pub(super) fn in_segment(segment: Segment, partitions: u32) -> Result<MapOutput<Segment>, TaskError> {
+pub(super) fn in_segment(
+    segment: Segment,
+    partitions: u32,
+) -> Result<MapOutput<Segment>, TaskError> {
     let parts = (0..partitions).map(|partition| match segment.is_empty(partition) {
         true => Part::Empty,
         false => Part::Segment,

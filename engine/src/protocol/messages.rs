@@ -177,7 +177,9 @@ pub(crate) enum ToExecutor {
         outputs: Vec<(OutputAt, String)>,
     },
     /// The application is over; its files are for a next run, or not.
-    Shutdown { keep: bool },
+    Shutdown {
+        keep: bool,
+    },
 }
 
 /// Where a map output is.

@@ -87,7 +87,7 @@ fn admit(
     }
     let mut sessions = sessions.0.lock();
     let life = sessions.admit(register, String::new(), say.clone())?;
-    let over = sessions.over;
+    let (over, keep) = (sessions.over, sessions.keep);
     if let Some(session) = sessions.live.get_mut(&life.executor) {
         session.host = host(register, life);
         session.say(ToExecutor::Welcome(Welcome {
@@ -98,7 +98,7 @@ fn admit(
             keep_group: settings.keep_group,
         }));
         if over {
-            session.say(ToExecutor::Shutdown { keep: false });
+            session.say(ToExecutor::Shutdown { keep });
         }
     }
     Ok(life)

@@ -49,6 +49,8 @@ pub(super) struct Sessions(pub(super) Mutex<Table>);
 pub(super) struct Table {
     /// The application is over: who comes now is told so.
     pub(super) over: bool,
+    /// What executors have is for a next run.
+    pub(super) keep: bool,
     pub(super) live: HashMap<ExecutorId, Session>,
     /// The last life of each executor that ever was.
     lives: HashMap<ExecutorId, Incarnation>,

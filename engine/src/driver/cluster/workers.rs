@@ -152,7 +152,10 @@ impl Workers for ClusterWorkers {
     }
 
     fn stop(&mut self, keep: bool) -> Box<dyn FnOnce() + Send> {
-        self.sessions.0.lock().over = true;
+        {
+            let mut table = self.sessions.0.lock();
+            (table.over, table.keep) = (true, keep);
+        }
         self.say_to_all(&ToExecutor::Shutdown { keep });
         let (processes, tokio) = (self.processes.take(), self.tokio.take());
         Box::new(move || {

@@ -25,7 +25,8 @@ impl JournalFile {
     /// # Errors
     /// If another live driver has it, or the file system refuses.
     pub(super) fn open(dir: &Path, stem: &str) -> Result<(Self, Vec<Entry>), Error> {
-        let (path, lock_path) = (dir.join(format!("{stem}.journal")), dir.join(format!("{stem}.lock")));
+        let (path, lock_path) =
+            (dir.join(format!("{stem}.journal")), dir.join(format!("{stem}.lock")));
         let lock = lock(&lock_path)?;
         let entries = match fs::read(&path) {
             Ok(bytes) => decode(&bytes),
@@ -46,12 +47,8 @@ impl JournalFile {
             for entry in entries {
                 encode(&entry, &mut bytes).map_err(io::Error::other)?;
             }
-            let mut file = File::options()
-                .create(true)
-                .write(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&draft)?;
+            let mut file =
+                File::options().create(true).write(true).truncate(true).mode(0o600).open(&draft)?;
             file.write_all(&bytes)?;
             fs::rename(&draft, &self.path)?;
             Ok(file)
@@ -92,7 +89,8 @@ impl JournalFile {
 
 fn lock(path: &Path) -> Result<File, Error> {
     loop {
-        let open = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path);
+        let open =
+            OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path);
         let lock = open.map_err(failed(path))?;
         match lock.try_lock() {
             Ok(()) => {}

@@ -64,7 +64,11 @@ impl Known {
     }
 
     pub(super) fn files_of_outputs(&self) -> HashSet<&Path> {
-        self.outputs.values().flat_map(BTreeMap::values).map(|output| output.file.as_path()).collect()
+        self.outputs
+            .values()
+            .flat_map(BTreeMap::values)
+            .map(|output| output.file.as_path())
+            .collect()
     }
 
     /// Hands out the outputs of a stage, once: each file gets one owner. Those made from inputs that
@@ -77,7 +81,10 @@ impl Known {
     /// The results of some partitions. They stay: a program may run the same action twice.
     pub(super) fn results(&self, print: Print, targets: Range<u32>) -> Vec<Value> {
         let results = self.results.get(&print).into_iter();
-        results.flat_map(|results| results.range(targets.clone())).map(|(_, value)| value.clone()).collect()
+        results
+            .flat_map(|results| results.range(targets.clone()))
+            .map(|(_, value)| value.clone())
+            .collect()
     }
 
     pub(super) fn has_files(&self, print: Print) -> bool {
@@ -129,8 +136,10 @@ mod tests {
 
     #[test]
     fn results_are_found_by_partition() {
-        let known = Known::read(vec![BEGUN, value(1, 0), value(1, 3), value(2, 1)], 1, |_| true).unwrap();
-        let of = |targets| known.results(1, targets).iter().map(|v| v.partition).collect::<Vec<_>>();
+        let known =
+            Known::read(vec![BEGUN, value(1, 0), value(1, 3), value(2, 1)], 1, |_| true).unwrap();
+        let of =
+            |targets| known.results(1, targets).iter().map(|v| v.partition).collect::<Vec<_>>();
         assert_eq!(of(0..4), [0, 3]);
         assert_eq!(of(1..3), [0; 0]);
     }

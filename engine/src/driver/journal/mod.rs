@@ -179,8 +179,9 @@ impl Journal {
 
     /// Removes the journal and the files that it names; to be called when no executor lives.
     pub(crate) fn remove(&self) {
-        self.inner.lock().file.remove();
         remove_kept(self.dirs.iter().cloned(), &self.keep);
+        // Last: while there is a journal, a run that was killed here is taken over.
+        self.inner.lock().file.remove();
     }
 }
 

@@ -22,7 +22,9 @@ pub(super) enum Then {
     /// Take no more tasks and go when those there are have ended.
     Drain,
     /// The application is over; its files are for a next run, or not.
-    Stop { keep: bool },
+    Stop {
+        keep: bool,
+    },
     /// The driver does not want this executor.
     Refused(String),
 }

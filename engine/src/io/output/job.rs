@@ -52,6 +52,18 @@ impl OutputJob {
         Ok(Self { staging: Staging::create(root)?, dir, created, over: false, _lock: lock })
     }
 
+    /// Removes what a job that has published its files did not live to remove. Left alone if another
+    /// job is at work there.
+    pub(crate) fn tidy(dir: &Path) {
+        let temporary = dir.join(TEMPORARY_NAME);
+        if temporary.exists()
+            && let Ok(_lock) = claim(dir, &temporary)
+        {
+            // It is hidden from readers; the next job tries again.
+            let _ = fs::remove_dir_all(&temporary);
+        }
+    }
+
     /// Where the tasks of the job write.
     pub fn staging(&self) -> &Staging {
         &self.staging
