@@ -104,6 +104,24 @@ pub enum Error {
     /// The event log cannot be written.
     #[error("event log: {0}")]
     EventLog(String),
+    /// Another driver that lives has the journal.
+    #[error(
+        "the journal {} is in use by another driver of this application: wait until it has ended, or give this one \
+         another name or journal directory",
+        path.display()
+    )]
+    JournalInUse {
+        /// Its lock.
+        path: std::path::PathBuf,
+    },
+    /// The journal cannot be read or written.
+    #[error("journal {}: {source}", path.display())]
+    Journal {
+        /// The file or directory.
+        path: std::path::PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// The operating system refused something.
     #[error("{what}: {source}")]
     System {

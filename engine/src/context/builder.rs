@@ -15,7 +15,8 @@ use super::secret::{check_secret, random_secret, secret_of_environment};
 use super::{Context, Scope};
 use crate::closure::build_id;
 use crate::driver::{
-    ClusterSettings, Driver, LOCAL, Publisher, PublisherConfig, Spawn, start_cluster, start_local,
+    ClusterSettings, Driver, Journal, LOCAL, Publisher, PublisherConfig, Spawn, start_cluster,
+    start_local,
 };
 use crate::error::Error;
 use crate::events::Listener;
@@ -45,6 +46,7 @@ pub struct ContextBuilder {
     executor_timeout: Duration,
     checkpoint_dir: Option<PathBuf>,
     checkpoint_policy: CheckpointPolicy,
+    journal: Option<PathBuf>,
 }
 
 impl ContextBuilder {
@@ -68,6 +70,7 @@ impl ContextBuilder {
             executor_timeout: Duration::from_secs(12),
             checkpoint_dir: None,
             checkpoint_policy: CheckpointPolicy::default(),
+            journal: None,
         }
     }
 
@@ -127,6 +130,19 @@ impl ContextBuilder {
     #[must_use]
     pub fn listener(mut self, listener: Arc<dyn Listener>) -> Self {
         self.listeners.push(listener);
+        self
+    }
+
+    /// Keeps a journal in this directory, so that a run of this program which is killed can be taken over
+    /// by its next run: started again with the same name, journal and local directories, it does not run
+    /// stages and actions again that had finished. Map outputs are then always written to files.
+    ///
+    /// What is taken over has to be of the same executable, the same operations with the same state, and
+    /// the same input files. The journal and the files are removed when the application ends, but for
+    /// one that ends by a panic or whose last job has failed; see `docs/failure-model.md`.
+    #[must_use]
+    pub fn journal(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.journal = Some(dir.into());
         self
     }
 
@@ -283,12 +299,18 @@ impl ContextBuilder {
 
     fn start_local(&self, slots: u32) -> Result<Arc<Driver>, Error> {
         let limit = self.memory_limit.unwrap_or_else(detect_limit);
-        let dirs = LocalDirs::open(&self.dir_specs(), &self.app_name)?;
-        let publisher = self.publisher(limit)?;
+        let journal = self.open_journal()?;
+        let dirs = match &journal {
+            None => LocalDirs::open(&self.dir_specs(), &self.app_name)?,
+            Some(journal) => LocalDirs::open_kept(&self.dir_specs(), journal.keep())?,
+        };
+        let publisher = self.publisher(limit, journal.as_ref())?;
+        let durable = journal.is_some();
         let budget = MemoryBudget::new(limit, slots);
         let (codec, events) = (self.codec, publisher.bus());
-        start_local(self.scheduler(true), slots, publisher, |gate| {
-            Arc::new(Runtime::new(LOCAL, budget, dirs, codec, gate, events))
+        start_local(self.scheduler(true), slots, publisher, journal, |gate| {
+            let runtime = Runtime::new(LOCAL, budget, dirs, codec, gate, events);
+            Arc::new(runtime.durable(durable))
         })
         .map_err(|source| Error::System { what: "starting the executor's threads", source })
     }
@@ -310,10 +332,12 @@ impl ContextBuilder {
             secret: secret.clone(),
             tls: self.tls.clone(),
         };
+        let journal = self.open_journal()?;
         let mut settings = self.cluster_settings("127.0.0.1:0", &secret, application)?;
+        settings.keep_group = journal.as_ref().map(|journal| journal.keep().group);
         settings.spawn = Some(spawn);
-        let publisher = self.publisher(memory_bytes * u64::from(executors))?;
-        start_cluster(self.scheduler(executors == 1), settings, publisher)
+        let publisher = self.publisher(memory_bytes * u64::from(executors), journal.as_ref())?;
+        start_cluster(self.scheduler(executors == 1), settings, publisher, journal)
     }
 
     fn start_listening(&self, listen: &str) -> Result<Arc<Driver>, Error> {
@@ -322,8 +346,11 @@ impl ContextBuilder {
             None => secret_of_environment()?,
         };
         check_secret(&secret)?;
-        let settings = self.cluster_settings(listen, &secret, 0)?;
-        start_cluster(self.scheduler(false), settings, self.publisher(0)?)
+        let journal = self.open_journal()?;
+        let mut settings = self.cluster_settings(listen, &secret, 0)?;
+        settings.keep_group = journal.as_ref().map(|journal| journal.keep().group);
+        let publisher = self.publisher(0, journal.as_ref())?;
+        start_cluster(self.scheduler(false), settings, publisher, journal)
     }
 
     fn cluster_settings(
@@ -348,6 +375,7 @@ impl ContextBuilder {
             heartbeat_ms: (timeout_ms / 12).max(1),
             lease_ms: timeout_ms / 3 * 2,
             timeout_ms,
+            keep_group: None,
             spawn: None,
         })
     }
@@ -359,15 +387,29 @@ impl ContextBuilder {
         }
     }
 
-    fn publisher(&self, memory_limit: u64) -> Result<Publisher, Error> {
-        Publisher::new(PublisherConfig {
+    fn open_journal(&self) -> Result<Option<Journal>, Error> {
+        let Some(dir) = &self.journal else { return Ok(None) };
+        let build = build_id().map_err(|source| Error::System {
+            what: "reading this program's executable",
+            source,
+        })?;
+        let dirs = self.dir_specs().into_iter().map(|spec| spec.path).collect();
+        Journal::open(dir, &self.app_name, build, dirs).map(Some)
+    }
+
+    fn publisher(&self, memory_limit: u64, journal: Option<&Journal>) -> Result<Publisher, Error> {
+        let publisher = Publisher::new(PublisherConfig {
             app_name: self.app_name.clone(),
             master: self.master.clone(),
             memory_limit,
             quiet: self.quiet,
             event_log: self.event_log.clone(),
             listeners: self.listeners.iter().map(|own| Box::new(Arc::clone(own)) as _).collect(),
-        })
+        })?;
+        if let Some(journal) = journal {
+            publisher.journal_opened(journal.found());
+        }
+        Ok(publisher)
     }
 
     fn scheduler(&self, same_executor: bool) -> SchedulerConfig {

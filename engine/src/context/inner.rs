@@ -12,7 +12,8 @@ use parking_lot::Mutex;
 
 use super::Scope;
 use super::lineage::{Graph, copy_lineage};
-use crate::driver::{Driver, Job, JobSink};
+use super::prints::{Prints, files_print, prints};
+use crate::driver::{Driver, Job, JobSink, Print};
 use crate::error::Error;
 use crate::events::Event;
 use crate::executor::{Output, StageProgram, in_task};
@@ -33,6 +34,8 @@ pub(crate) struct ContextInner {
     serial: AtomicU64,
     partitions: Option<u32>,
     auto_checkpoints: Option<AutoCheckpoints>,
+    /// Of the shuffles that are known, where there is a journal.
+    prints: Mutex<Prints>,
     own: Weak<Self>,
 }
 
@@ -56,6 +59,7 @@ impl ContextInner {
             serial: AtomicU64::new(1),
             partitions,
             auto_checkpoints,
+            prints: Mutex::default(),
             own: Weak::clone(own),
         })
     }
@@ -88,6 +92,7 @@ impl ContextInner {
 
     pub(crate) fn release_shuffle(&self, shuffle: ShuffleId) {
         self.driver.release_shuffle(shuffle);
+        self.prints.lock().remove(&shuffle.stage());
     }
 
     pub(crate) fn drop_persisted(&self, node: NodeId) {
@@ -98,14 +103,19 @@ impl ContextInner {
         self.driver.metrics()
     }
 
-    /// Publishes the files of a job that has succeeded, and says so.
+    /// Publishes the files of a job that has succeeded, and says so; `print` is what a later run of the
+    /// program would know them by.
     pub(crate) fn publish(
         &self,
         output: OutputJob,
         dir: &Path,
         partitions: u32,
+        print: Option<Print>,
     ) -> Result<Manifest, Error> {
-        let manifest = output.commit(partitions)?;
+        if let (Some(print), Some(journal)) = (print, self.driver.journal()) {
+            journal.files(print);
+        }
+        let manifest = output.commit_as(partitions, print.map(print_text))?;
         self.driver.events().emit(Event::OutputCommitted {
             path: dir.display().to_string(),
             files: manifest.files.len() as u64,
@@ -184,6 +194,7 @@ impl ContextInner {
         self.prefer_persisted(graph, &mut plan);
         // The programs refer to nodes of the graph from outside.
         let passing = graph.passing();
+        let prints = self.prints(graph, &plan, Some(&code))?;
         let programs = programs(graph, &plan, code);
         let mut spec = JobSpec::new(JobId(self.next_number()), Arc::new(plan.graph));
         spec.targets = targets;
@@ -193,7 +204,8 @@ impl ContextInner {
             spec.pool = Arc::clone(pool);
         }
         let group = scope.group.clone();
-        let end = self.driver.submit(Job { spec, name: name.to_owned(), group, programs, sink });
+        let end =
+            self.driver.submit(Job { spec, name: name.to_owned(), group, programs, sink, prints });
         match end.recv() {
             Ok(result) => Ok(result?),
             Err(_) => Err(Error::System {
@@ -201,6 +213,43 @@ impl ContextInner {
                 source: std::io::Error::other("the application was stopped"),
             }),
         }
+    }
+
+    /// What stands for the stages of a plan in all runs of the program; empty without a journal.
+    fn prints(
+        &self,
+        graph: &Graph,
+        plan: &StagePlan,
+        action: Option<&Code<ActionCode>>,
+    ) -> Result<Prints, Error> {
+        match self.driver.journal() {
+            None => Ok(Prints::new()),
+            Some(_) => Ok(prints(graph, plan, action, &mut self.prints.lock())?),
+        }
+    }
+
+    /// What stands for the files of an action, in all runs of the program: these rows, written as
+    /// `what` says. None without a journal.
+    pub(crate) fn files_print(&self, node: &Arc<Node>, what: &str) -> Result<Option<Print>, Error> {
+        if self.driver.journal().is_none() {
+            return Ok(None);
+        }
+        let graph = self.graph(node)?;
+        let result = StageId(self.next_number());
+        let plan = cut(&graph.lineage, node.id, result, StageOutput::Commit, "files")?;
+        let prints = self.prints(&graph, &plan, None)?;
+        Ok(prints.get(&result).map(|rows| files_print(rows, what)))
+    }
+
+    /// The files of an action, if an earlier run of the program that was killed has published them.
+    pub(crate) fn published(&self, dir: &Path, print: Print) -> Option<Manifest> {
+        self.driver.journal().filter(|journal| journal.knew_files(print))?;
+        let manifest = Manifest::read(dir).ok()?;
+        if manifest.job != Some(print_text(print)) {
+            return None;
+        }
+        OutputJob::tidy(dir);
+        Some(manifest)
     }
 
     /// Tasks that read a persisted copy would rather run where it is.
@@ -239,6 +288,11 @@ impl ContextInner {
         let plan = cut(&graph.lineage, node.id, result, StageOutput::Result, "result")?;
         Ok(explain(&graph.lineage, &plan))
     }
+}
+
+/// A print as manifests spell it.
+pub(crate) fn print_text(print: Print) -> String {
+    format!("{print:032x}")
 }
 
 /// The persisted node whose partitions a node's partitions are made of, one of one.

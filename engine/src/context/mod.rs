@@ -6,6 +6,7 @@ mod inner;
 mod lineage;
 mod master;
 mod passing;
+mod prints;
 mod secret;
 
 use std::fmt;

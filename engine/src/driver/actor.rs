@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -12,11 +13,12 @@ use millstream_planner::stages::StageOutput;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::job::{Job, Submitted};
+use super::journal::Journal;
 use super::publish::Publisher;
 use super::workers::{Order, Workers};
 use crate::Metrics;
-use crate::events::EventBus;
 use crate::context::Demand;
+use crate::events::EventBus;
 use crate::executor::{MapResult, StageProgram, message};
 use crate::protocol::OutputAt;
 use crate::rdd::Payload;
@@ -35,6 +37,7 @@ pub(crate) struct Driver {
     pub(super) publisher: Publisher,
     /// Programs have to travel.
     portable: bool,
+    pub(super) journal: Option<Journal>,
 }
 
 /// How executors find their driver, which is made after them. It leads nowhere before the driver is
@@ -76,8 +79,11 @@ impl State {
 pub(super) enum Finished {
     /// A map output of this process.
     Map(MapResult),
-    /// A map output that the executor keeps.
-    Kept,
+    /// A map output that the executor keeps, in this file if a next run may take it over.
+    Kept {
+        executor: ExecutorId,
+        file: Option<PathBuf>,
+    },
     Result(Payload),
 }
 
@@ -113,6 +119,7 @@ impl Driver {
         publisher: Publisher,
         link: &DriverLink,
         portable: bool,
+        journal: Option<Journal>,
     ) -> Result<Arc<Self>, std::io::Error> {
         let driver = Arc::new(Self {
             state: Mutex::new(State {
@@ -129,6 +136,7 @@ impl Driver {
             totals: AccumulatorTotals::default(),
             publisher,
             portable,
+            journal,
         });
         // The link is this driver's alone, and empty until now.
         let _ = link.0.set(Arc::downgrade(&driver));
@@ -142,9 +150,11 @@ impl Driver {
     }
 
     /// Submits a job. Its end arrives on the returned channel.
-    pub(crate) fn submit(&self, job: Job) -> Receiver<Result<(), JobError>> {
+    pub(crate) fn submit(&self, mut job: Job) -> Receiver<Result<(), JobError>> {
         let (done, end) = bounded(1);
-        let Job { spec, name, group, programs, sink } = job;
+        self.publisher.job_submitted(&job.spec, &job.name);
+        self.take_over(&mut job);
+        let Job { spec, name: _, group, programs, sink, prints } = job;
         if self.portable
             && let Err(error) = programs.values().try_for_each(|program| program.encode())
         {
@@ -153,10 +163,11 @@ impl Driver {
             let _ = done.try_send(Err(error));
             return end;
         }
-        self.publisher.job_submitted(&spec, &name);
         let mut state = self.state.lock();
         let (graph, submitted) = (Arc::clone(&spec.graph), self.now());
-        let job = Submitted { group, graph, submitted, programs, sink, done };
+        let journaled_bytes = 0;
+        let job =
+            Submitted { group, graph, submitted, programs, sink, prints, journaled_bytes, done };
         state.jobs.insert(spec.job, job);
         self.handle(state, Event::JobSubmitted(spec), None);
         end
@@ -274,22 +285,23 @@ impl Driver {
                 }
                 Command::Accept { task } => {
                     if let Some((result, updates)) = finished.take() {
+                        self.note(state.jobs.get_mut(&task.job), task, &result, &updates);
                         if let Err(error) = self.merge(state, task, updates) {
                             litter.broken = Some(task.job);
-                            end(state, task.job, Err(error), litter);
+                            self.end(state, task.job, Err(error), litter);
                         }
                         self.accept(state, task, result);
                     }
                 }
                 Command::Discard { executor, task } => {
                     let finished = finished.take().map(|(finished, _)| finished);
-                    if let Some(Finished::Kept) = finished {
+                    if let Some(Finished::Kept { .. }) = finished {
                         state.workers.drop_output(executor, OutputAt::of(task));
                     }
                     litter.finished.extend(finished);
                 }
-                Command::JobFinished { job } => end(state, job, Ok(()), litter),
-                Command::JobFailed { job, error } => end(state, job, Err(error), litter),
+                Command::JobFinished { job } => self.end(state, job, Ok(()), litter),
+                Command::JobFailed { job, error } => self.end(state, job, Err(error), litter),
                 Command::DropOutput { executor, shuffle, map, attempt } => {
                     state.workers.drop_output(executor, OutputAt { shuffle, map, attempt });
                 }
@@ -343,7 +355,7 @@ impl Driver {
     fn accept(&self, state: &mut State, task: TaskId, finished: Finished) {
         match finished {
             Finished::Map(map) => state.workers.keep(task, map),
-            Finished::Kept => {}
+            Finished::Kept { .. } => {}
             Finished::Result(payload) => {
                 if let Some(job) = state.jobs.get_mut(&task.job) {
                     (job.sink)(task.partition, payload);
@@ -352,16 +364,36 @@ impl Driver {
         }
     }
 
+    fn end(
+        &self,
+        state: &mut State,
+        job: JobId,
+        result: Result<(), JobError>,
+        litter: &mut Litter,
+    ) {
+        if let Some(submitted) = state.jobs.remove(&job) {
+            if let Some(journal) = &self.journal {
+                journal.job_ended(result.is_err());
+            }
+            state.workers.job_over(job);
+            litter.jobs.push((submitted, result));
+        }
+    }
+
     /// Stops the executors and the clock; what still runs is cancelled.
     pub(crate) fn stop(&self) {
+        let keep = self.journal.as_ref().is_some_and(Journal::is_wanted);
         self.cancel(None);
         let (wait, clock) = {
             let mut state = self.state.lock();
             state.stopped = true;
             self.earlier.notify_one();
-            (state.workers.stop(), state.clock.take())
+            (state.workers.stop(keep), state.clock.take())
         };
         wait();
+        if let Some(journal) = self.journal.as_ref().filter(|_| !keep) {
+            journal.remove();
+        }
         if let Some(clock) = clock
             && clock.thread().id() != std::thread::current().id()
         {
@@ -379,13 +411,6 @@ fn launch(state: &mut State, executor: ExecutorId, task: TaskId) {
         return;
     };
     workers.launch(Order { executor, task, program, inputs: &stage.inputs, scheduler });
-}
-
-fn end(state: &mut State, job: JobId, result: Result<(), JobError>, litter: &mut Litter) {
-    if let Some(submitted) = state.jobs.remove(&job) {
-        state.workers.job_over(job);
-        litter.jobs.push((submitted, result));
-    }
 }
 
 /// The clock: tells the scheduler the time when it has asked to be told.

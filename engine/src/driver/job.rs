@@ -7,6 +7,7 @@ use crossbeam::channel::Sender;
 use millstream_planner::ids::StageId;
 use millstream_planner::stages::StageGraph;
 
+use super::resume::StagePrint;
 use crate::executor::StageProgram;
 use crate::rdd::Payload;
 use crate::scheduler::{JobError, JobSpec, Millis};
@@ -22,6 +23,8 @@ pub(crate) struct Job {
     pub(crate) group: Option<Arc<str>>,
     pub(crate) programs: HashMap<StageId, Arc<StageProgram>>,
     pub(crate) sink: JobSink,
+    /// Of its stages, where there is a journal.
+    pub(crate) prints: HashMap<StageId, StagePrint>,
 }
 
 /// A job that has been submitted.
@@ -31,5 +34,8 @@ pub(super) struct Submitted {
     pub(super) submitted: Millis,
     pub(super) programs: HashMap<StageId, Arc<StageProgram>>,
     pub(super) sink: JobSink,
+    pub(super) prints: HashMap<StageId, StagePrint>,
+    /// What its results take in the journal.
+    pub(super) journaled_bytes: u64,
     pub(super) done: Sender<Result<(), JobError>>,
 }

@@ -8,9 +8,10 @@ use millstream_planner::ids::{JobId, NodeId, ShuffleId};
 use millstream_shuffle::store::MapKey;
 
 use super::actor::{Driver, DriverLink};
+use super::journal::Journal;
 use super::publish::Publisher;
 use super::reports::Life;
-use super::workers::{Order, Workers};
+use super::workers::{Order, Wanted, Workers};
 use crate::Metrics;
 use crate::context::ExecutorStatus;
 use crate::executor::{CommitGate, Launch, MapResult, Program, Runtime, Slots};
@@ -26,6 +27,7 @@ pub(crate) fn start_local(
     config: SchedulerConfig,
     slots: u32,
     publisher: Publisher,
+    journal: Option<Journal>,
     runtime: impl FnOnce(CommitGate) -> Arc<Runtime>,
 ) -> Result<Arc<Driver>, std::io::Error> {
     let link = DriverLink::default();
@@ -52,7 +54,7 @@ pub(crate) fn start_local(
     });
     let memory_bytes = runtime.budget.limit();
     let workers = Box::new(LocalWorkers::new(runtime, pool));
-    let driver = Driver::start(config, workers, publisher, &link, false)?;
+    let driver = Driver::start(config, workers, publisher, &link, false, journal)?;
     driver.joined(LIFE, "localhost", slots, memory_bytes);
     Ok(driver)
 }
@@ -128,6 +130,15 @@ impl Workers for LocalWorkers {
 
     fn removed(&mut self, _: ExecutorId, _: Incarnation) {}
 
+    fn adopt(&mut self, wanted: Vec<Wanted>) -> Box<dyn FnOnce() -> Vec<(OutputAt, Life)>> {
+        let runtime = Arc::clone(&self.runtime);
+        Box::new(move || {
+            let mut wanted = wanted;
+            wanted.retain(|wanted| runtime.adopt(wanted.output, &wanted.file).is_ok());
+            wanted.into_iter().map(|wanted| (wanted.output, LIFE)).collect()
+        })
+    }
+
     fn job_over(&mut self, _: JobId) {}
 
     fn metrics(&self) -> Metrics {
@@ -144,7 +155,10 @@ impl Workers for LocalWorkers {
         false
     }
 
-    fn stop(&mut self) -> Box<dyn FnOnce() + Send> {
+    fn stop(&mut self, keep: bool) -> Box<dyn FnOnce() + Send> {
+        if !keep {
+            self.runtime.dirs.discard();
+        }
         let slots = self.slots.take();
         Box::new(move || drop(slots))
     }

@@ -7,13 +7,17 @@
 mod actor;
 mod cluster;
 mod job;
+mod journal;
 mod local;
 mod publish;
 mod reports;
+mod resume;
 mod workers;
 
 pub(crate) use actor::Driver;
 pub(crate) use cluster::{ClusterSettings, Spawn, start_cluster};
 pub(crate) use job::{Job, JobSink};
+pub(crate) use journal::{Journal, Print};
 pub(crate) use local::{LOCAL, start_local};
 pub(crate) use publish::{Publisher, PublisherConfig};
+pub(crate) use resume::StagePrint;

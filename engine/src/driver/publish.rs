@@ -7,6 +7,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use millstream_planner::ids::{JobId, StageId};
+use millstream_planner::stages::Stage;
+
+use super::journal::Found;
 use super::reports::Life;
 use crate::error::Error;
 use crate::events::{
@@ -76,7 +80,7 @@ impl Publisher {
         &self,
         command: &Command,
         stage_name: impl Fn(TaskStage) -> (String, u32),
-        job_ms: impl Fn(millstream_planner::ids::JobId) -> u64,
+        job_ms: impl Fn(JobId) -> u64,
     ) {
         if !self.bus.has_listeners() {
             return;
@@ -137,6 +141,27 @@ impl Publisher {
         self.bus.emit(event);
     }
 
+    /// What the journal had to tell.
+    pub(crate) fn journal_opened(&self, found: &Found) {
+        let Found { path, outputs, results, refused } = found.clone();
+        let path = path.display().to_string();
+        let (outputs, results) = (outputs as u64, results as u64);
+        self.bus.emit(Event::JournalOpened { path, outputs, results, refused });
+    }
+
+    /// Partitions of a stage that were taken over from an earlier run.
+    pub(super) fn resumed(&self, job: JobId, stage: &Stage, resumed: usize) {
+        if resumed > 0 && self.bus.has_listeners() {
+            self.bus.emit(Event::StageResumed {
+                job,
+                stage: stage.id,
+                name: stage.name.clone(),
+                partitions: stage.partitions,
+                resumed_partitions: resumed as u32,
+            });
+        }
+    }
+
     /// Somebody was not let in.
     pub(super) fn refused(&self, peer: &str, why: &str) {
         let (peer, why) = (peer.to_owned(), why.to_owned());
@@ -188,7 +213,7 @@ impl Publisher {
 }
 
 /// A stage as a job names it.
-pub(super) type TaskStage = (millstream_planner::ids::JobId, millstream_planner::ids::StageId);
+pub(super) type TaskStage = (JobId, StageId);
 
 impl From<TaskId> for EventTask {
     fn from(task: TaskId) -> Self {

@@ -106,8 +106,9 @@ impl Driver {
                 (TaskOutput::Map { bytes, rows, digest, in_memory }, Finished::Map(map))
             }
             // Other processes are lost now and then: what they keep spares the others a run from the start.
-            Outcome::Kept { rows, bytes, digest } => {
-                (TaskOutput::Map { bytes, rows, digest, in_memory: false }, Finished::Kept)
+            Outcome::Kept { rows, bytes, digest, file } => {
+                let finished = Finished::Kept { executor, file };
+                (TaskOutput::Map { bytes, rows, digest, in_memory: false }, finished)
             }
             Outcome::Result(payload) => {
                 let output = match state.commits(task) {

@@ -1,11 +1,13 @@
 //! What the driver needs of its executors, wherever they are: threads of this process ([`super::local`])
 //! or other processes ([`super::cluster`]). Implementations carry out and decide nothing.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use millstream_planner::ids::{JobId, NodeId, ShuffleId};
 use millstream_planner::stages::StageInput;
 
+use super::reports::Life;
 use crate::Metrics;
 use crate::context::ExecutorStatus;
 use crate::executor::{MapResult, StageProgram};
@@ -21,6 +23,15 @@ pub(super) struct Order<'a> {
     pub(super) inputs: &'a [StageInput],
     /// Knows where their map outputs are.
     pub(super) scheduler: &'a Scheduler,
+}
+
+/// A map output that an earlier run has left.
+pub(super) struct Wanted {
+    /// What it is in this run.
+    pub(super) output: OutputAt,
+    /// The executor in whose directories it is.
+    pub(super) executor: ExecutorId,
+    pub(super) file: PathBuf,
 }
 
 /// The executors of an application. All methods are called under the driver's lock: none waits.
@@ -56,6 +67,10 @@ pub(super) trait Workers: Send {
     /// The scheduler has given an executor up.
     fn removed(&mut self, executor: ExecutorId, incarnation: Incarnation);
 
+    /// Lets the executors take over map outputs that an earlier run has left. The returned function,
+    /// which is called without the lock, does it, and says which are there now and with whom.
+    fn adopt(&mut self, wanted: Vec<Wanted>) -> Box<dyn FnOnce() -> Vec<(OutputAt, Life)>>;
+
     fn job_over(&mut self, job: JobId);
 
     fn metrics(&self) -> Metrics;
@@ -66,7 +81,8 @@ pub(super) trait Workers: Send {
     /// Asks an executor to drain; false if it is not there or cannot.
     fn drain(&mut self, executor: ExecutorId) -> bool;
 
-    /// Ends all executors. What has to be waited for is left to the returned function, which is
+    /// Ends all executors; `keep` says that their map outputs are for a next run. What has to be
+    /// waited for is left to the returned function, which is
     /// called without the lock.
-    fn stop(&mut self) -> Box<dyn FnOnce() + Send>;
+    fn stop(&mut self, keep: bool) -> Box<dyn FnOnce() + Send>;
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use crossbeam::channel::{self, Receiver, RecvTimeoutError, Sender};
 use parking_lot::Mutex;
 
-use super::{Listener, Record};
+use super::{Event, Listener, Record};
 
 /// Records that may wait for the writer: some milliseconds of the busiest job, about 1 MiB.
 const QUEUE_RECORDS: usize = 4096;
@@ -49,7 +49,7 @@ pub enum JsonLogError {
 /// A record, or `None` for the end mark.
 type Message = Option<Record>;
 
-/// A [`Listener`] that writes every record to a file. Flushed at the end of each job, after half a
+/// A [`Listener`] that writes every record to a file. Flushed at the end of each stage and job, after half a
 /// second without records, and when it is closed.
 #[derive(Debug)]
 pub struct JsonLog {
@@ -115,7 +115,8 @@ fn write_all(records: Receiver<Message>, out: &mut impl Write) -> io::Result<()>
             Ok(Some(record)) => {
                 serde_json::to_writer(&mut *out, &record)?;
                 out.write_all(b"\n")?;
-                unflushed = !record.event.ends_work();
+                let stage_ends = matches!(record.event, Event::StageFinished { .. });
+                unflushed = !stage_ends && !record.event.ends_work();
                 if !unflushed {
                     out.flush()?;
                 }

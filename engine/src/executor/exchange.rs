@@ -87,7 +87,7 @@ impl<T: Data> MapWriter<T> {
         let output = writer.finish(|buffered| {
             // The measure covers what the rows own on the heap, too.
             let store = || task.store(task.live_bytes().max(buffered)).ok();
-            reservation = (spilled == 0).then(store).flatten();
+            reservation = (spilled == 0 && !task.runtime.durable).then(store).flatten();
             reservation.is_some()
         })?;
         let rows = (0..partitions).map(|partition| output.rows(partition)).sum();
@@ -110,7 +110,11 @@ impl<T: Data> MapWriter<T> {
     }
 }
 
-fn in_segment(segment: Segment, partitions: u32) -> Result<MapOutput<Segment>, TaskError> {
+/// A map output that is all in a segment.
+pub(super) fn in_segment(
+    segment: Segment,
+    partitions: u32,
+) -> Result<MapOutput<Segment>, TaskError> {
     let parts = (0..partitions).map(|partition| match segment.is_empty(partition) {
         true => Part::Empty,
         false => Part::Segment,

@@ -1,6 +1,7 @@
 //! What the tasks of a stage run, here and as it travels.
 
 use std::num::NonZeroU64;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use millstream_shuffle::read::Segment;
@@ -89,4 +90,11 @@ pub(crate) struct MapResult {
     /// What a second run of the task must reproduce, where that is known.
     pub(crate) digest: Option<NonZeroU64>,
     pub(crate) output: MapOutput<Segment>,
+}
+
+impl MapResult {
+    /// The file that it is in, if it is in one.
+    pub(crate) fn file(&self) -> Option<PathBuf> {
+        self.output.segment().map(|segment| segment.path().to_owned())
+    }
 }

@@ -5,6 +5,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +32,8 @@ pub(crate) enum Outcome {
         rows: u64,
         bytes: u64,
         digest: Option<NonZeroU64>,
+        /// Where it is, if a next run may take it over.
+        file: Option<PathBuf>,
     },
     Result(Payload),
     Failed(TaskFailure),

@@ -1,7 +1,7 @@
 //! What all tasks of one executor share: its budget, its directories, the shuffle store and the
 //! persisted blocks.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,8 +9,10 @@ use millstream_planner::ids::ShuffleId;
 use millstream_shuffle::block::Codec;
 use millstream_shuffle::budget::MemoryBudget;
 use millstream_shuffle::read::Segment;
-use millstream_shuffle::store::{DirId, DirSnapshot, DirState, LocalDirs, ShuffleStore};
+use millstream_shuffle::store::{DirId, DirSnapshot, DirState, LocalDirs, MapKey, ShuffleStore};
 
+use super::error::TaskError;
+use super::exchange::in_segment;
 use super::persisted::PersistedBlocks;
 use super::remote::Inputs;
 use crate::events::EventBus;
@@ -31,6 +33,8 @@ pub(crate) struct Runtime {
     pub(crate) commit_gate: CommitGate,
     /// Where the inputs of tasks are; `None` if all of them are in `store`.
     pub(crate) inputs: Option<Arc<Inputs>>,
+    /// Map outputs go to files, for a next run of the application to take over.
+    pub(crate) durable: bool,
     pub(crate) events: Arc<EventBus>,
     /// Records that sources left out in tasks that succeeded.
     pub(crate) records_skipped: AtomicU64,
@@ -55,6 +59,7 @@ impl Runtime {
             codec,
             commit_gate,
             inputs: None,
+            durable: false,
             events,
             records_skipped: AtomicU64::new(0),
             serial: AtomicU64::new(0),
@@ -64,6 +69,23 @@ impl Runtime {
     /// The same, for tasks that read the map outputs of other executors too.
     pub(crate) fn with_inputs(self, inputs: Arc<Inputs>) -> Self {
         Self { inputs: Some(inputs), ..self }
+    }
+
+    /// The same, with map outputs that go to files.
+    pub(crate) fn durable(self, durable: bool) -> Self {
+        Self { durable, ..self }
+    }
+
+    /// Takes over a map output that an earlier run of the application has left.
+    ///
+    /// # Errors
+    /// If it is not there, or its footer does not verify. Its blocks are verified when they are read.
+    pub(crate) fn adopt(&self, output: OutputAt, file: &Path) -> Result<(), TaskError> {
+        let segment = Segment::adopt(&self.dirs, file)?;
+        let partitions = segment.partitions();
+        let key = MapKey { shuffle: output.shuffle.0, map: output.map };
+        self.store.commit(key, u64::from(output.attempt), in_segment(segment, partitions)?);
+        Ok(())
     }
 
     /// Gives up the map outputs in a directory that has failed; says which it is, why, and what is lost.

@@ -34,6 +34,8 @@ pub(crate) struct Welcome {
     pub(crate) heartbeat_ms: u64,
     /// After how long without a word from the driver the executor gives up what it does.
     pub(crate) lease_ms: u64,
+    /// Its local directories are kept for a next run of the application that this stands for.
+    pub(crate) keep_group: Option<u64>,
 }
 
 /// What an executor says.
@@ -64,6 +66,11 @@ pub(crate) enum ToDriver {
     Persisted(PersistedAt),
     /// What only it has seen: an [`Event`](crate::events::Event), in the form of the log.
     Happened(String),
+    /// The map outputs of an earlier run that it has taken over, of those it was asked for.
+    Adopted {
+        request: u64,
+        outputs: Vec<OutputAt>,
+    },
     /// It takes no more tasks, and goes when those it has are done.
     Draining,
 }
@@ -88,6 +95,8 @@ pub(crate) enum EndedAs {
         rows: u64,
         bytes: u64,
         digest: Option<NonZeroU64>,
+        /// Where it is, if a next run may take it over.
+        file: Option<String>,
     },
     /// With a result, of which this is the last part.
     Result(#[serde(with = "serde_bytes")] Vec<u8>),
@@ -162,8 +171,15 @@ pub(crate) enum ToExecutor {
     DropPersisted(NodeId),
     /// Take no more tasks, finish those there are, and go.
     Drain,
-    /// The application is over.
-    Shutdown,
+    /// Take over these map outputs that an earlier run has left, in these files.
+    Adopt {
+        request: u64,
+        outputs: Vec<(OutputAt, String)>,
+    },
+    /// The application is over; its files are for a next run, or not.
+    Shutdown {
+        keep: bool,
+    },
 }
 
 /// Where a map output is.

@@ -15,7 +15,7 @@ pub(crate) use messages::{
     Ended, EndedAs, InputAt, Launched, OutputAt, PersistedAt, Register, ToDriver, ToExecutor,
     Totals, Welcome,
 };
-pub(crate) use program::{ProgramKey, decode_program, encode_program};
+pub(crate) use program::{ProgramKey, decode_program, encode_program, inputs_first};
 pub(crate) use rpc::{ControlService, converse};
 
 /// The version of the messages. Driver and executors must have the same one.

@@ -102,7 +102,7 @@ pub(crate) fn decode_program(bytes: &[u8]) -> Result<StageProgram, CodeError> {
 }
 
 /// The nodes of one stage below `root`, each after what it reads. Iterative: chains are long.
-fn inputs_first(root: &Arc<Node>) -> Vec<Arc<Node>> {
+pub(crate) fn inputs_first(root: &Arc<Node>) -> Vec<Arc<Node>> {
     let mut order = Vec::new();
     let mut known: HashMap<NodeId, bool> = HashMap::new();
     let mut stack = vec![Arc::clone(root)];

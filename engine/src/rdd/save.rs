@@ -40,7 +40,8 @@ impl<T: Data + Display> Rdd<T> {
         dir: impl Into<PathBuf>,
         compression: TextCompression,
     ) -> Result<Manifest, Error> {
-        self.save::<SaveText<T>>("save_as_text", dir.into(), |staging| TextOutput {
+        let how = format!("{compression:?}");
+        self.save::<SaveText<T>>("save_as_text", dir.into(), &how, |staging| TextOutput {
             staging,
             compression,
         })
@@ -55,7 +56,7 @@ impl<T: Data> Rdd<T> {
     /// If the rows have no common schema, and as [`Self::save_as_text`].
     pub fn save_as_parquet(&self, dir: impl Into<PathBuf>) -> Result<Manifest, Error> {
         let schema = ParquetSchema::trace(&self.take(SCHEMA_SAMPLE)?)?;
-        self.save::<SaveParquet<T>>("save_as_parquet", dir.into(), |staging| ParquetOutput {
+        self.save::<SaveParquet<T>>("save_as_parquet", dir.into(), "", |staging| ParquetOutput {
             staging,
             schema,
             compression: ParquetCompression::default(),
@@ -66,15 +67,22 @@ impl<T: Data> Rdd<T> {
         &self,
         name: &'static str,
         dir: PathBuf,
+        how: &str,
         params: impl FnOnce(Staging) -> A::Params,
     ) -> Result<Manifest, Error> {
+        let (inner, scope) = (self.context.inner(), self.context.scope());
+        let print = inner.files_print(&self.node, &format!("{name} {how} {}", dir.display()))?;
+        if let Some(print) = print
+            && let Some(manifest) = inner.published(&dir, print)
+        {
+            return Ok(manifest);
+        }
         let job = OutputJob::create(&dir, false)?;
         let params = params(job.staging().clone());
         let targets = 0..self.partitions();
-        let (inner, scope) = (self.context.inner(), self.context.scope());
         // If the job fails, dropping the output removes all of it.
         inner.run_as::<A>(scope, name, &self.node, targets, params, Ending::Commit)?;
-        inner.publish(job, &dir, self.partitions())
+        inner.publish(job, &dir, self.partitions(), print)
     }
 }
 

@@ -95,7 +95,7 @@ impl Scheduler {
     }
 
     /// The executor of this exact identity.
-    fn executor(&self, id: ExecutorId, incarnation: Incarnation) -> Option<ExecutorKey> {
+    pub(super) fn executor(&self, id: ExecutorId, incarnation: Incarnation) -> Option<ExecutorKey> {
         let key = *self.executors_by_id.get(&id)?;
         (self.executors[key].incarnation == incarnation).then_some(key)
     }

@@ -29,6 +29,12 @@ impl Scheduler {
             return;
         }
         let result = self.admit(spec);
+        self.take_over(spec, result);
+        if self.stages[result].is_complete() {
+            self.end_job(job);
+            self.commands.push(Command::JobFinished { job });
+            return;
+        }
         self.announce_skipped(job, result);
         self.activate(result);
     }

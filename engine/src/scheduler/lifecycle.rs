@@ -73,7 +73,7 @@ impl Scheduler {
     }
 
     fn start(&mut self, key: StageKey) {
-        let rerun = self.stages[key].tasks.is_allocated();
+        let rerun = self.stages[key].ran;
         if self.mixes_rows(key) {
             self.roll_back(key);
         } else if self.stages[key].gang && self.stages[key].shuffle().is_some() {
@@ -83,6 +83,7 @@ impl Scheduler {
         let speculation = self.config.speculation;
         let stage = &mut self.stages[key];
         stage.allocate();
+        stage.ran = true;
         stage.phase = Phase::Blocked;
         stage.unannounced = true;
         stage.input_failures = 0;

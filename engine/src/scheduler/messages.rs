@@ -8,6 +8,7 @@ use millstream_planner::ids::{JobId, ShuffleId, StageId};
 use millstream_planner::stages::StageGraph;
 
 use super::failures::{JobError, LossReason, TaskFailure};
+use super::resume::Existing;
 use super::types::{Capacity, ExecutorId, Incarnation, StageAttempt, TaskId, TaskOutput};
 
 /// A job to run.
@@ -28,6 +29,8 @@ pub struct JobSpec {
     /// The shuffles that no other job can come to read, but by way of a shuffle of this one. Naming
     /// one too many costs that it may be computed twice.
     pub passing: Arc<HashSet<ShuffleId>>,
+    /// Partitions that need not be computed.
+    pub existing: Vec<Existing>,
 }
 
 impl JobSpec {
@@ -43,6 +46,7 @@ impl JobSpec {
             priority: 0,
             task_attempts_max: None,
             passing: Arc::default(),
+            existing: Vec::new(),
         }
     }
 }

@@ -4,6 +4,7 @@
 //!   Event ──> handle(now, event) ──> Commands
 //!               │
 //!               ├─ jobs        submit, cancel, finish, fail
+//!               ├─ resume      what an earlier run of the application has left
 //!               ├─ lifecycle   which stages must run: activate, block, ready, complete
 //!               ├─ attempts    a task finished or failed
 //!               ├─ outputs     which map outputs exist, and what follows from losing one
@@ -42,6 +43,7 @@ mod outputs;
 mod placement;
 mod planted;
 mod policy;
+mod resume;
 mod speculation;
 mod state;
 #[cfg(test)]
@@ -62,6 +64,7 @@ pub use messages::{Command, Event, JobSpec};
 #[cfg(any(test, feature = "planted-bugs"))]
 pub use planted::PlantedBug;
 pub use policy::{JobTraits, Policy, PolicyKind, PoolShare, Rank};
+pub use resume::Existing;
 pub use types::{
     Capacity, ExecutorId, Incarnation, Millis, OutputLocation, StageAttempt, TaskId, TaskOutput,
 };

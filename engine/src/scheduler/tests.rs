@@ -385,3 +385,68 @@ fn a_large_stage_takes_a_constant_number_of_operations_a_task() {
     // An acceptance each, a launch each but for the first 32, and the ends of stage and job.
     assert_eq!(commands, 100_000 + 100_000 - 32 + 2);
 }
+
+#[test]
+fn what_an_earlier_run_has_left_is_not_computed_again_and_comes_back_when_it_is_lost() {
+    let mut rig = Rig::new(SchedulerConfig::default(), &[2]);
+    let graph = StageGraph {
+        stages: vec![stage(1, 3, &[], shuffle(1)), stage(2, 1, &[1], StageOutput::Result)],
+    };
+    let mut spec = JobSpec::new(JobId(1), Arc::new(graph));
+    let left = |partition, executor| Existing {
+        stage: StageId(1),
+        partition,
+        attempt: 4,
+        holder: Some((ExecutorId(executor), ONE)),
+    };
+    // The holder of the last one is not there any more.
+    spec.existing = vec![left(0, 0), left(1, 0), left(2, 7)];
+    rig.feed(Event::JobSubmitted(spec));
+    assert!(rig.has(|c| matches!(c, Command::StageStarted { tasks: 1, skipped: 2, .. })));
+    assert_eq!(rig.running.len(), 1);
+    assert_eq!(rig.running[0].1.partition, 2);
+    rig.finish(0, MAP);
+    assert_eq!(rig.running[0].1.stage, StageId(2));
+
+    let (executor, shuffle) = (ExecutorId(0), ShuffleId(1));
+    let why = "corrupt".to_owned();
+    rig.fail(
+        0,
+        TaskFailure::FetchFailed {
+            shuffle,
+            outputs: vec![LostOutput { map: 1, attempt: 4, executor }],
+            why,
+        },
+    );
+    let again = rig.running.iter().find(|(_, task)| task.stage == StageId(1));
+    assert!(matches!(again, Some((_, TaskId { partition: 1, attempt: 5, .. }))), "{again:?}");
+}
+
+#[test]
+fn a_job_whose_results_are_all_there_ends_at_once() {
+    let mut rig = Rig::new(SchedulerConfig::default(), &[1]);
+    let stages = vec![stage(1, 1, &[], shuffle(1)), stage(2, 2, &[1], StageOutput::Result)];
+    let mut spec = JobSpec::new(JobId(1), Arc::new(StageGraph { stages }));
+    let result = |partition| Existing { stage: StageId(2), partition, attempt: 0, holder: None };
+    spec.existing = vec![result(0)];
+    rig.feed(Event::JobSubmitted(spec.clone()));
+    assert_eq!(rig.running.len(), 1, "one is missing, and what it reads");
+    rig.feed(Event::JobCancelled { job: JobId(1) });
+
+    spec.existing = vec![result(0), result(1)];
+    rig.feed(Event::JobSubmitted(JobSpec { job: JobId(2), ..spec }));
+    assert_eq!(rig.last, [Command::JobFinished { job: JobId(2) }]);
+    assert_eq!(rig.scheduler.census().jobs, 0);
+}
+
+#[test]
+fn files_are_never_taken_over_by_a_task_of_the_job() {
+    let mut rig = Rig::new(SchedulerConfig::default(), &[1]);
+    let mut spec = JobSpec::new(
+        JobId(1),
+        Arc::new(StageGraph { stages: vec![stage(2, 1, &[], StageOutput::Commit)] }),
+    );
+    spec.existing = vec![Existing { stage: StageId(2), partition: 0, attempt: 0, holder: None }];
+    rig.feed(Event::JobSubmitted(spec));
+    assert_eq!(rig.running.len(), 1);
+}

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::{BlockReader, SegmentError};
 use crate::block::{Footer, TRAILER_BYTES, Trailer};
 use crate::digest::RowDigest;
-use crate::store::{CommittedFile, DirId, DiskError};
+use crate::store::{CommittedFile, DirId, DiskError, LocalDirs};
 
 /// One map attempt's rows on disk, by partition. Cheap to clone; clones share the file.
 ///
@@ -44,6 +44,16 @@ impl Segment {
         let path = path.into();
         let footer = read_footer(&path)?;
         Ok(Self { inner: Arc::new(Inner { file: Source::Named(path), footer }) })
+    }
+
+    /// Takes over the segment that an earlier run has left in one of these directories, checking its
+    /// footer: the segment owns its file from now on.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and if the file is not there. It is left where it is then.
+    pub fn adopt(dirs: &Arc<LocalDirs>, path: &Path) -> Result<Self, SegmentError> {
+        let footer = read_footer(path)?;
+        Ok(Self::committed(dirs.adopt(path)?, footer))
     }
 
     /// A segment just committed under this footer.

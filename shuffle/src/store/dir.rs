@@ -94,6 +94,18 @@ impl Dir {
         self.owned.as_ref().map_or(&self.base, OwnedDir::path)
     }
 
+    /// Whether a file is in this directory, be it one of an earlier run.
+    pub(super) fn holds(&self, file: &Path) -> bool {
+        self.owned.as_ref().is_some_and(|owned| owned.holds(file))
+    }
+
+    /// What is here goes with this process.
+    pub(super) fn discard(&self) {
+        if let Some(owned) = &self.owned {
+            owned.discard();
+        }
+    }
+
     pub(super) fn state(&self) -> DirState {
         self.account.lock().state.clone()
     }

@@ -14,7 +14,8 @@ use rustix::io::Errno;
 
 use super::dir::{Dir, DirId, DirSnapshot, DirState};
 use super::error::{DirError, DiskError, Verdict, judge};
-use super::file::SpillFile;
+use super::file::{CommittedFile, SpillFile};
+use super::kept::Keep;
 use super::owner::{Identity, OwnedDir, sweep};
 
 /// One directory to use.
@@ -72,6 +73,20 @@ impl LocalDirs {
     /// removing those whose owners are proved dead. A directory that cannot be used starts as
     /// failed; it is an error if none can.
     pub fn open(specs: &[DirSpec], app_name: &str) -> Result<Arc<Self>, DirError> {
+        Self::open_with(specs, |path, me| OwnedDir::create(path, app_name, me))
+    }
+
+    /// As [`Self::open`], with directories that stay for the next run, unless [`Self::discard`] says
+    /// otherwise. What an earlier run has left in them can be taken over by [`Self::adopt`]; while a
+    /// process of that run lives, they cannot be used.
+    pub fn open_kept(specs: &[DirSpec], keep: &Keep) -> Result<Arc<Self>, DirError> {
+        Self::open_with(specs, |path, me| OwnedDir::take(path, keep, me))
+    }
+
+    fn open_with(
+        specs: &[DirSpec],
+        own: impl Fn(&Path, &Identity) -> io::Result<OwnedDir>,
+    ) -> Result<Arc<Self>, DirError> {
         if specs.is_empty() {
             return Err(DirError::NoneGiven);
         }
@@ -84,7 +99,7 @@ impl LocalDirs {
             .map(|(id, (spec, prepared))| {
                 let owned = prepared.and_then(|path| {
                     sweep(&path, &me);
-                    OwnedDir::create(&path, app_name, &me)
+                    own(&path, &me)
                 });
                 Dir::new(id, spec.path.clone(), spec.quota_bytes, owned)
             })
@@ -130,6 +145,30 @@ impl LocalDirs {
             }
         }
         Err(DiskError::NoneLeft { dirs: self.dirs.iter().map(Dir::report).collect() })
+    }
+
+    /// Takes over a file that an earlier run has committed in one of these directories.
+    ///
+    /// # Errors
+    /// If there is no such file, or its directory has no room for it in its quota.
+    pub fn adopt(self: &Arc<Self>, path: &Path) -> Result<CommittedFile, DiskError> {
+        let lost = |source| DiskError::Lost { path: path.to_owned(), source };
+        let dir = self.dirs.iter().find(|dir| !dir.is_failed() && dir.holds(path));
+        let dir = dir.ok_or_else(|| lost(io::Error::other("it is in no directory of ours")))?;
+        let metadata = fs::symlink_metadata(path).map_err(lost)?;
+        if !metadata.is_file() {
+            return Err(lost(io::Error::other("it is no file")));
+        }
+        if !dir.charge(metadata.len()) {
+            return Err(self.full_error(dir, metadata.len()));
+        }
+        dir.add_file();
+        Ok(CommittedFile::adopted(Arc::clone(self), dir.id, path.to_owned(), metadata.len()))
+    }
+
+    /// No later run will want what is in these directories: they go with this process.
+    pub fn discard(&self) {
+        self.dirs.iter().for_each(Dir::discard);
     }
 
     /// The directories that are broken; their files are lost.

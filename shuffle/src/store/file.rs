@@ -111,6 +111,12 @@ impl SpillFile {
 }
 
 impl CommittedFile {
+    /// A file that an earlier run has left, of `len` bytes; its share of the quota has been taken.
+    pub(super) fn adopted(dirs: Arc<LocalDirs>, dir: DirId, path: PathBuf, len: u64) -> Self {
+        let returned = Returned::ByHealthyFile;
+        Self { entry: Entry { dirs, dir, path, len, charged: len, returned } }
+    }
+
     /// The file.
     pub fn path(&self) -> &Path {
         &self.entry.path
@@ -197,7 +203,7 @@ impl Drop for Entry {
 
 /// Renames without replacing, where the file system can promise that. Where it cannot, looks first:
 /// the directory is this process's own, and final names carry the attempt.
-fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
+pub(super) fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
             if to.try_exists()? {

@@ -15,9 +15,12 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-const PREFIX: &str = "millstream-";
-const RECORD: &str = ".owner";
+use super::kept::{Keep, Taken, is_kept_still, take};
+
+pub(super) const PREFIX: &str = "millstream-";
+pub(super) const RECORD: &str = ".owner";
 const RECORD_DRAFT: &str = ".owner.draft";
 const MAGIC: &str = "millstream-owner 1";
 const RECORD_BYTES_MAX: u64 = 4096;
@@ -85,10 +88,15 @@ fn parse(directory: &str, text: &str) -> Option<Identity> {
     lines.next().is_none().then_some(identity)
 }
 
-/// A directory made and owned by this process, removed when dropped.
+/// A directory owned by this process, removed when dropped; one that is kept only if it is discarded
+/// before.
 #[derive(Debug)]
 pub(super) struct OwnedDir {
+    /// Where the files go.
     path: PathBuf,
+    /// The directory with the record: `path`, or one above it.
+    root: PathBuf,
+    keep: AtomicBool,
     /// Holds the lock; `None` where the file system has no locks. Such a directory has no record,
     /// so nobody will ever take its owner for dead.
     _lock: Option<File>,
@@ -99,7 +107,10 @@ impl OwnedDir {
     pub(super) fn create(parent: &Path, app_name: &str, me: &Identity) -> io::Result<Self> {
         let (path, name) = create_fresh(parent, app_name, me)?;
         match lock_record(&path, &name, me) {
-            Ok(lock) => Ok(Self { path, _lock: lock }),
+            Ok(lock) => {
+                let keep = AtomicBool::new(false);
+                Ok(Self { root: path.clone(), path, keep, _lock: lock })
+            }
             Err(error) => {
                 // The error returned says more than a failure to tidy up after it.
                 let _ = remove_owned(&path);
@@ -108,15 +119,33 @@ impl OwnedDir {
         }
     }
 
+    /// Takes over the directory that an earlier run has left under `parent`, or makes it.
+    pub(super) fn take(parent: &Path, keep: &Keep, me: &Identity) -> io::Result<Self> {
+        let Taken { root, run, lock } = take(parent, keep, me)?;
+        Ok(Self { path: run, root, keep: AtomicBool::new(true), _lock: Some(lock) })
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether a file lies in it, be it of this run or of an earlier one.
+    pub(super) fn holds(&self, file: &Path) -> bool {
+        file.starts_with(&self.root)
+    }
+
+    /// No later run will want it.
+    pub(super) fn discard(&self) {
+        self.keep.store(false, Ordering::Relaxed);
     }
 }
 
 impl Drop for OwnedDir {
     fn drop(&mut self) {
-        // Nothing can be done about a failure here; the next start sweeps what is left.
-        let _ = remove_owned(&self.path);
+        if !self.keep.load(Ordering::Relaxed) {
+            // Nothing can be done about a failure here; the next start sweeps what is left.
+            let _ = remove_owned(&self.root);
+        }
     }
 }
 
@@ -135,23 +164,38 @@ fn create_fresh(parent: &Path, app_name: &str, me: &Identity) -> io::Result<(Pat
 }
 
 /// Characters that every file system takes, and not too many of them.
-fn plain_name(app_name: &str) -> String {
+pub(super) fn plain_name(app_name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
     let name: String = app_name.chars().map(plain).take(APP_NAME_CHARS_MAX).collect();
     if name.is_empty() { "app".to_owned() } else { name }
 }
 
 fn lock_record(dir: &Path, name: &str, me: &Identity) -> io::Result<Option<File>> {
+    let (draft, lock) = write_draft(dir, name, me)?;
+    if lock.is_some() {
+        fs::rename(&draft, dir.join(RECORD))?;
+    }
+    Ok(lock)
+}
+
+/// Writes a record that is locked and not in its place yet; no lock, and no record, where the file
+/// system has none.
+pub(super) fn write_draft(
+    dir: &Path,
+    name: &str,
+    me: &Identity,
+) -> io::Result<(PathBuf, Option<File>)> {
     let draft = dir.join(RECORD_DRAFT);
+    // That of a process which died in the middle.
+    let _ = fs::remove_file(&draft);
     let mut file =
         OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&draft)?;
     if file.try_lock().is_err() {
         fs::remove_file(&draft)?;
-        return Ok(None);
+        return Ok((draft, None));
     }
     file.write_all(render(name, me).as_bytes())?;
-    fs::rename(&draft, dir.join(RECORD))?;
-    Ok(Some(file))
+    Ok((draft, Some(file)))
 }
 
 /// Removes the directories under `parent` whose owners are proved dead; returns which. What cannot
@@ -165,7 +209,7 @@ pub(super) fn sweep(parent: &Path, me: &Identity) -> Vec<PathBuf> {
         // Of the entry itself: a link to a directory is no directory.
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
         .map(|entry| entry.path())
-        .filter(|path| remove_if_dead(path, me))
+        .filter(|path| !is_kept_still(path) && remove_if_dead(path, me))
         .collect()
 }
 
@@ -178,7 +222,7 @@ fn remove_if_dead(dir: &Path, me: &Identity) -> bool {
 }
 
 /// The locked record of an owner proved dead.
-fn lock_dead_owner(dir: &Path, me: &Identity) -> Option<File> {
+pub(super) fn lock_dead_owner(dir: &Path, me: &Identity) -> Option<File> {
     let path = dir.join(RECORD);
     // Opening a device or pipe could block or act; only a plain file can be a record.
     fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
@@ -192,7 +236,7 @@ fn lock_dead_owner(dir: &Path, me: &Identity) -> Option<File> {
 
 /// Whether `path` still names the open file. An owner may have removed its directory and made a new
 /// one of the same name since the record was opened: the lock taken is then one that nobody holds.
-fn is_at(file: &File, path: &Path) -> bool {
+pub(super) fn is_at(file: &File, path: &Path) -> bool {
     let (Ok(opened), Ok(found)) = (file.metadata(), fs::symlink_metadata(path)) else {
         return false;
     };
@@ -200,7 +244,7 @@ fn is_at(file: &File, path: &Path) -> bool {
 }
 
 /// Removes the record last: a removal cut short can then be finished by the next sweep.
-fn remove_owned(dir: &Path) -> io::Result<()> {
+pub(super) fn remove_owned(dir: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
         if entry.file_name() == RECORD {

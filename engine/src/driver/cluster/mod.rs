@@ -9,6 +9,7 @@
 //! A *session* is one life of an executor, from its registration to the end of its conversation. It
 //! ends in one way, whoever ends it: the stream closes, and the driver hears that the executor is lost.
 
+mod adopt;
 mod processes;
 mod session;
 mod sessions;
@@ -24,6 +25,7 @@ use self::processes::Processes;
 use self::sessions::Sessions;
 use self::workers::ClusterWorkers;
 use super::actor::{Driver, DriverLink};
+use super::journal::Journal;
 use super::publish::Publisher;
 use crate::error::Error;
 use crate::protocol::ControlService;
@@ -44,6 +46,7 @@ pub(crate) fn start_cluster(
     mut config: SchedulerConfig,
     settings: ClusterSettings,
     publisher: Publisher,
+    journal: Option<Journal>,
 ) -> Result<Arc<Driver>, Error> {
     config.heartbeat_timeout_ms = Some(settings.timeout_ms);
     config.ahead_max = AHEAD_MAX;
@@ -64,7 +67,7 @@ pub(crate) fn start_cluster(
         .map(|spawn| Processes::start(spawn, &settings, &addr, &link))
         .transpose()?;
     let workers = Box::new(ClusterWorkers::new(Arc::clone(&settings), sessions, processes, tokio));
-    let driver = Driver::start(config, workers, publisher, &link, true)
+    let driver = Driver::start(config, workers, publisher, &link, true, journal)
         .map_err(system("starting the driver's clock"))?;
     Ok(driver)
 }

@@ -1,7 +1,7 @@
 //! The conversation with one executor: what it says becomes reports to the driver.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -87,7 +87,7 @@ fn admit(
     }
     let mut sessions = sessions.0.lock();
     let life = sessions.admit(register, String::new(), say.clone())?;
-    let over = sessions.over;
+    let (over, keep) = (sessions.over, sessions.keep);
     if let Some(session) = sessions.live.get_mut(&life.executor) {
         session.host = host(register, life);
         session.say(ToExecutor::Welcome(Welcome {
@@ -95,9 +95,10 @@ fn admit(
             app_name: settings.app_name.clone(),
             heartbeat_ms: settings.heartbeat_ms,
             lease_ms: settings.lease_ms,
+            keep_group: settings.keep_group,
         }));
         if over {
-            session.say(ToExecutor::Shutdown);
+            session.say(ToExecutor::Shutdown { keep });
         }
     }
     Ok(life)
@@ -167,6 +168,9 @@ impl Talk {
                     driver.publisher.happened(event);
                 }
             }
+            ToDriver::Adopted { request, outputs } => {
+                sessions.0.lock().adopted(request, self.life, outputs);
+            }
             ToDriver::Draining => driver.draining(self.life),
         }
     }
@@ -177,7 +181,9 @@ impl Talk {
         sessions.0.lock().totals.insert((executor, incarnation), totals);
         let parts = self.results.remove(&task).unwrap_or_default();
         let outcome = match outcome {
-            EndedAs::Map { rows, bytes, digest } => Ok(Outcome::Kept { rows, bytes, digest }),
+            EndedAs::Map { rows, bytes, digest, file } => {
+                Ok(Outcome::Kept { rows, bytes, digest, file: file.map(PathBuf::from) })
+            }
             EndedAs::Result(last) => decode_result(driver, task, parts, last),
             EndedAs::Failed(failure) => Ok(Outcome::Failed(failure)),
         };

@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crossbeam::channel::Sender;
 use millstream_planner::ids::{NodeId, ShuffleId};
 use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::super::reports::Life;
 use crate::context::ExecutorStatus;
-use crate::protocol::{PersistedAt, ProgramKey, Register, ToExecutor, Totals};
+use crate::protocol::{OutputAt, PersistedAt, ProgramKey, Register, ToExecutor, Totals};
 use crate::scheduler::{ExecutorId, Incarnation};
 
 /// One life of an executor.
@@ -48,6 +49,8 @@ pub(super) struct Sessions(pub(super) Mutex<Table>);
 pub(super) struct Table {
     /// The application is over: who comes now is told so.
     pub(super) over: bool,
+    /// What executors have is for a next run.
+    pub(super) keep: bool,
     pub(super) live: HashMap<ExecutorId, Session>,
     /// The last life of each executor that ever was.
     lives: HashMap<ExecutorId, Incarnation>,
@@ -55,6 +58,10 @@ pub(super) struct Table {
     /// What each life of an executor has used.
     pub(super) totals: HashMap<(ExecutorId, Incarnation), Totals>,
     pub(super) memory_bytes: HashMap<ExecutorId, u64>,
+    /// How often executors were asked to take something over.
+    pub(super) requests: u64,
+    /// Who waits for executors to take over what an earlier run has left, by the number of the request.
+    pub(super) adopting: HashMap<u64, Sender<(Life, Vec<OutputAt>)>>,
     /// Which executor keeps which partition of a persisted node.
     pub(super) persisted: HashMap<NodeId, HashMap<u32, ExecutorId>>,
 }
@@ -104,6 +111,14 @@ impl Table {
             partitions.insert(at.partition, executor);
         } else if partitions.get(&at.partition) == Some(&executor) {
             partitions.remove(&at.partition);
+        }
+    }
+
+    /// An executor has taken over what it was asked for, as far as it is there.
+    pub(super) fn adopted(&mut self, request: u64, life: Life, outputs: Vec<OutputAt>) {
+        if let Some(waiting) = self.adopting.get(&request) {
+            // Who has waited long enough has gone.
+            let _ = waiting.send((life, outputs));
         }
     }
 

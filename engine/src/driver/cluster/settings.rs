@@ -17,6 +17,8 @@ pub(crate) struct ClusterSettings {
     pub(crate) lease_ms: u64,
     /// After how long without a sign of life the driver gives an executor up.
     pub(crate) timeout_ms: u64,
+    /// What the kept directories of its executors have in common, if they are kept.
+    pub(crate) keep_group: Option<u64>,
     /// The executors that the driver starts on this machine; none if they come by themselves.
     pub(crate) spawn: Option<Spawn>,
 }

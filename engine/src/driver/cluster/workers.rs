@@ -7,7 +7,8 @@ use millstream_planner::ids::{JobId, NodeId, ShuffleId};
 use tokio::runtime::Runtime as Tokio;
 
 use super::super::reports::Life;
-use super::super::workers::{Order, Workers};
+use super::super::workers::{Order, Wanted, Workers};
+use super::adopt::adopt;
 use super::processes::Processes;
 use super::sessions::{Session, Sessions, Table};
 use super::settings::ClusterSettings;
@@ -113,6 +114,12 @@ impl Workers for ClusterWorkers {
         self.sessions.0.lock().end(Life { executor, incarnation });
     }
 
+    fn adopt(&mut self, wanted: Vec<Wanted>) -> Box<dyn FnOnce() -> Vec<(OutputAt, Life)>> {
+        let sessions = Arc::clone(&self.sessions);
+        let spawned = self.settings.spawn.as_ref().map(|spawn| u64::from(spawn.executors));
+        Box::new(move || adopt(&sessions, wanted, spawned))
+    }
+
     fn job_over(&mut self, job: JobId) {
         let mut table = self.sessions.0.lock();
         for session in table.live.values_mut() {
@@ -144,9 +151,12 @@ impl Workers for ClusterWorkers {
         session.inspect(|session| session.say(ToExecutor::Drain)).is_some()
     }
 
-    fn stop(&mut self) -> Box<dyn FnOnce() + Send> {
-        self.sessions.0.lock().over = true;
-        self.say_to_all(&ToExecutor::Shutdown);
+    fn stop(&mut self, keep: bool) -> Box<dyn FnOnce() + Send> {
+        {
+            let mut table = self.sessions.0.lock();
+            (table.over, table.keep) = (true, keep);
+        }
+        self.say_to_all(&ToExecutor::Shutdown { keep });
         let (processes, tokio) = (self.processes.take(), self.tokio.take());
         Box::new(move || {
             if let Some(processes) = processes {

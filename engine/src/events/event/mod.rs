@@ -185,6 +185,30 @@ pub enum Event {
         /// Why.
         why: String,
     },
+    /// The journal of the application was opened, and what earlier runs have left is at hand.
+    JournalOpened {
+        /// The file.
+        path: String,
+        /// Map outputs that are there.
+        outputs: u64,
+        /// Results that are there.
+        results: u64,
+        /// Why what was there is not used; absent if it is, or there was nothing.
+        refused: Option<String>,
+    },
+    /// Partitions of a stage were taken over from an earlier run of the application.
+    StageResumed {
+        /// The job that would have computed them.
+        job: JobId,
+        /// The stage.
+        stage: StageId,
+        /// The operations it runs, for people.
+        name: String,
+        /// All partitions of the stage.
+        partitions: u32,
+        /// Those that were taken over.
+        resumed_partitions: u32,
+    },
     /// State was written to disk to free memory.
     Spill {
         /// The task that owned the state; absent for stored blocks.

@@ -115,6 +115,25 @@ fn golden() -> Vec<(Event, &'static str)> {
             r#""event":"connection_refused","peer":"10.0.0.9:40000","why":"secret""#,
         ),
         (
+            Event::JournalOpened {
+                path: "/j/app.journal".into(),
+                outputs: 3,
+                results: 1,
+                refused: Some("another build".into()),
+            },
+            r#""event":"journal_opened","path":"/j/app.journal","outputs":3,"results":1,"refused":"another build""#,
+        ),
+        (
+            Event::StageResumed {
+                job: JobId(3),
+                stage: StageId(5),
+                name: "range".into(),
+                partitions: 8,
+                resumed_partitions: 6,
+            },
+            r#""event":"stage_resumed","job":3,"stage":5,"name":"range","partitions":8,"resumed_partitions":6"#,
+        ),
+        (
             Event::Spill {
                 task: Some(TASK),
                 cause: SpillCause::Measured,

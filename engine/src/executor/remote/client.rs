@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 use futures::FutureExt;
 use millstream_shuffle::block::Codec;
 use millstream_shuffle::budget::MemoryBudget;
-use millstream_shuffle::net::channel::{Access, ChannelError, Purpose, grpc_channel};
+use millstream_shuffle::net::channel::{Access, Purpose, grpc_channel};
 use millstream_shuffle::net::fetch::{FetchLimits, Fetcher};
 use millstream_shuffle::net::serve::{BlockServer, ServeLimits};
-use millstream_shuffle::store::LocalDirs;
+use millstream_shuffle::store::{Keep, LocalDirs};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Streaming;
@@ -157,7 +157,7 @@ async fn join(
         match grpc_channel(role.driver.as_str(), access, Purpose::Control).await {
             Ok(channel) => break channel,
             Err(error)
-                if role.with_driver || !is_transient(&error) || Instant::now() > deadline =>
+                if role.with_driver || !error.is_transient() || Instant::now() > deadline =>
             {
                 return Err(error.into());
             }
@@ -167,11 +167,6 @@ async fn join(
     converse(channel, UnboundedReceiverStream::new(said))
         .await
         .map_err(|status| Error::Driver(status.message().to_owned()))
-}
-
-/// Whether another attempt may go better: the driver has an opinion, or cannot be reached yet.
-fn is_transient(error: &ChannelError) -> bool {
-    matches!(error, ChannelError::Io { .. } | ChannelError::TimedOut { .. })
 }
 
 async fn welcomed(from_driver: &mut Streaming<ToExecutor>) -> Result<Welcome, Error> {
@@ -194,7 +189,14 @@ fn begin(
 ) -> Result<(Arc<Inputs>, Arc<Runtime>), Error> {
     #[cfg(feature = "counting-allocator")]
     crate::allocator::hold_limit();
-    let dirs = LocalDirs::open(&role.dir_specs(), &welcome.app_name)?;
+    let specs = role.dir_specs();
+    let dirs = match welcome.keep_group {
+        None => LocalDirs::open(&specs, &welcome.app_name)?,
+        Some(group) => {
+            let (app_name, member) = (welcome.app_name.clone(), welcome.executor.0);
+            LocalDirs::open_kept(&specs, &Keep { app_name, group, member })?
+        }
+    };
     let budget = MemoryBudget::new(role.memory_bytes, role.slots);
     let events = Arc::new(EventBus::new(vec![Box::new(outbox.clone())]));
     let gate = {
@@ -203,7 +205,8 @@ fn begin(
     };
     let inputs = Arc::new(Inputs::new(welcome.executor, fetcher));
     let runtime = Runtime::new(welcome.executor, budget, dirs, role.codec, gate, events)
-        .with_inputs(Arc::clone(&inputs));
+        .with_inputs(Arc::clone(&inputs))
+        .durable(welcome.keep_group.is_some());
     let runtime = Arc::new(runtime);
     tell_of_failed_dirs(&runtime, outbox);
     let teller = outbox.clone();
@@ -258,7 +261,12 @@ async fn attend(
                     outbox.say(ToDriver::Draining);
                 }
             }
-            Then::Stop => return Ok(End::Done),
+            Then::Stop { keep } => {
+                if !keep {
+                    runtime.dirs.discard();
+                }
+                return Ok(End::Done);
+            }
             Then::Refused(why) => return Err(Error::Driver(why)),
         }
         if let Some(since) = drains

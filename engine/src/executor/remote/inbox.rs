@@ -1,6 +1,7 @@
 //! What the driver says to an executor, carried out.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,8 +21,10 @@ pub(super) enum Then {
     GoOn,
     /// Take no more tasks and go when those there are have ended.
     Drain,
-    /// The application is over.
-    Stop,
+    /// The application is over; its files are for a next run, or not.
+    Stop {
+        keep: bool,
+    },
     /// The driver does not want this executor.
     Refused(String),
 }
@@ -36,7 +39,7 @@ pub(super) struct Inbox {
     programs: HashMap<ProgramKey, Arc<SentProgram>>,
     /// The parts of a program of which the last has yet to come.
     arriving: HashMap<ProgramKey, Vec<u8>>,
-    rubbish: Sender<Rubbish>,
+    chores: Sender<Chore>,
 }
 
 /// The tasks of an executor that have not ended.
@@ -56,12 +59,13 @@ impl Running {
     }
 }
 
-/// What is no longer needed. It may own files, whose removal takes the disk's time.
-enum Rubbish {
+/// What takes the disk's time: removing what is no longer needed, and taking over what is there.
+enum Chore {
     Output(OutputAt),
     Shuffle(u64),
     Persisted(NodeId),
     Programs(Vec<Arc<SentProgram>>),
+    Adopt { request: u64, outputs: Vec<(OutputAt, String)> },
 }
 
 impl Inbox {
@@ -81,9 +85,9 @@ impl Inbox {
             })
         };
         let slots = Slots::start(slots, runtime, reporter)?;
-        let rubbish = start_removing(Arc::clone(runtime))?;
+        let chores = start_chores(Arc::clone(runtime), outbox.clone())?;
         let (programs, arriving) = (HashMap::new(), HashMap::new());
-        Ok(Self { inputs, outbox, slots, running, programs, arriving, rubbish })
+        Ok(Self { inputs, outbox, slots, running, programs, arriving, chores })
     }
 
     pub(super) fn running(&self) -> &Running {
@@ -108,14 +112,17 @@ impl Inbox {
                     self.cancel(task);
                 }
             }
-            ToExecutor::DropOutput(output) => self.remove(Rubbish::Output(output)),
+            ToExecutor::DropOutput(output) => self.put_aside(Chore::Output(output)),
             ToExecutor::DropShuffle(shuffle) => {
                 self.inputs.forget(shuffle);
-                self.remove(Rubbish::Shuffle(shuffle.0));
+                self.put_aside(Chore::Shuffle(shuffle.0));
             }
-            ToExecutor::DropPersisted(node) => self.remove(Rubbish::Persisted(node)),
+            ToExecutor::DropPersisted(node) => self.put_aside(Chore::Persisted(node)),
             ToExecutor::Drain => return Then::Drain,
-            ToExecutor::Shutdown => return Then::Stop,
+            ToExecutor::Adopt { request, outputs } => {
+                self.put_aside(Chore::Adopt { request, outputs });
+            }
+            ToExecutor::Shutdown { keep } => return Then::Stop { keep },
         }
         Then::GoOn
     }
@@ -139,7 +146,7 @@ impl Inbox {
             self.programs.keys().filter(|key| key.job == job).copied().collect();
         let programs = over.iter().filter_map(|key| self.programs.remove(key)).collect();
         self.arriving.retain(|key, _| key.job != job);
-        self.remove(Rubbish::Programs(programs));
+        self.put_aside(Chore::Programs(programs));
     }
 
     fn launch(&mut self, launched: Launched) {
@@ -163,9 +170,9 @@ impl Inbox {
         self.outbox.answer(task, false);
     }
 
-    fn remove(&self, rubbish: Rubbish) {
-        // The thread that removes lives as long as this sender.
-        let _ = self.rubbish.send(rubbish);
+    fn put_aside(&self, chore: Chore) {
+        // The thread that does them lives as long as this sender.
+        let _ = self.chores.send(chore);
     }
 }
 
@@ -179,7 +186,8 @@ fn keep(task: TaskId, report: Report, runtime: &Runtime) -> Report {
                 // An attempt is launched only after the driver has given up those before it.
                 runtime.store.remove(key, before);
             }
-            let kept = Outcome::Kept { rows: map.rows, bytes: map.bytes, digest: map.digest };
+            let file = runtime.durable.then(|| map.file()).flatten();
+            let kept = Outcome::Kept { rows: map.rows, bytes: map.bytes, digest: map.digest, file };
             runtime.store.commit(key, u64::from(task.attempt), map.output);
             kept
         }
@@ -188,20 +196,27 @@ fn keep(task: TaskId, report: Report, runtime: &Runtime) -> Report {
     Report { outcome, updates, metrics }
 }
 
-/// Starts the thread that drops what is no longer needed.
-fn start_removing(runtime: Arc<Runtime>) -> Result<Sender<Rubbish>, std::io::Error> {
-    let (sender, rubbish) = unbounded();
-    std::thread::Builder::new().name("removal".to_owned()).spawn(move || {
-        for rubbish in rubbish {
-            match rubbish {
-                Rubbish::Output(OutputAt { shuffle, map, attempt }) => {
+/// Starts the thread that does what takes the disk's time.
+fn start_chores(runtime: Arc<Runtime>, outbox: Outbox) -> Result<Sender<Chore>, std::io::Error> {
+    let (sender, chores) = unbounded();
+    std::thread::Builder::new().name("chores".to_owned()).spawn(move || {
+        for chore in chores {
+            match chore {
+                Chore::Output(OutputAt { shuffle, map, attempt }) => {
                     runtime.store.remove(MapKey { shuffle: shuffle.0, map }, u64::from(attempt));
                 }
-                Rubbish::Shuffle(shuffle) => drop(runtime.store.remove_shuffle(shuffle)),
-                Rubbish::Persisted(node) => {
+                Chore::Shuffle(shuffle) => drop(runtime.store.remove_shuffle(shuffle)),
+                Chore::Persisted(node) => {
                     runtime.persisted.drop_node(node, &runtime.events);
                 }
-                Rubbish::Programs(programs) => drop(programs),
+                Chore::Programs(programs) => drop(programs),
+                Chore::Adopt { request, outputs } => {
+                    let adopt = |(output, file): (OutputAt, String)| {
+                        runtime.adopt(output, Path::new(&file)).ok().map(|()| output)
+                    };
+                    let outputs = outputs.into_iter().filter_map(adopt).collect();
+                    outbox.say(ToDriver::Adopted { request, outputs });
+                }
             }
         }
     })?;

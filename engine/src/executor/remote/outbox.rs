@@ -86,8 +86,13 @@ impl Outbox {
     /// The outcome as it travels. Of a result, all parts but the last are sent.
     fn send_outcome(&self, task: TaskId, outcome: Outcome, program: &Program) -> EndedAs {
         match outcome {
-            Outcome::Map(MapResult { rows, bytes, digest, .. })
-            | Outcome::Kept { rows, bytes, digest } => EndedAs::Map { rows, bytes, digest },
+            Outcome::Map(MapResult { rows, bytes, digest, .. }) => {
+                EndedAs::Map { rows, bytes, digest, file: None }
+            }
+            Outcome::Kept { rows, bytes, digest, file } => {
+                let file = file.map(|file| file.to_string_lossy().into_owned());
+                EndedAs::Map { rows, bytes, digest, file }
+            }
             Outcome::Failed(failure) => EndedAs::Failed(failure),
             Outcome::Result(payload) => {
                 let Ok(Output::Action(action)) = program.get().map(|program| &program.output)

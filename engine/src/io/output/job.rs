@@ -52,6 +52,18 @@ impl OutputJob {
         Ok(Self { staging: Staging::create(root)?, dir, created, over: false, _lock: lock })
     }
 
+    /// Removes what a job that has published its files did not live to remove. Left alone if another
+    /// job is at work there.
+    pub(crate) fn tidy(dir: &Path) {
+        let temporary = dir.join(TEMPORARY_NAME);
+        if temporary.exists()
+            && let Ok(_lock) = claim(dir, &temporary)
+        {
+            // It is hidden from readers; the next job tries again.
+            let _ = fs::remove_dir_all(&temporary);
+        }
+    }
+
     /// Where the tasks of the job write.
     pub fn staging(&self) -> &Staging {
         &self.staging
@@ -62,17 +74,27 @@ impl OutputJob {
     /// # Errors
     /// A partition without a committed part, or a failing file system; nothing is published then,
     /// and an output that was to be overwritten is back in place.
-    pub fn commit(mut self, partitions: u32) -> Result<Manifest, OutputError> {
+    pub fn commit(self, partitions: u32) -> Result<Manifest, OutputError> {
+        self.commit_as(partitions, None)
+    }
+
+    /// [`Self::commit`], with a name of the job for the manifest.
+    pub(crate) fn commit_as(
+        mut self,
+        partitions: u32,
+        job: Option<String>,
+    ) -> Result<Manifest, OutputError> {
         let mut parts = Vec::new();
         for partition in 0..partitions {
             let missing = || OutputError::MissingPart { path: self.dir.clone(), partition };
             parts.push(self.staging.committed_part(partition)?.ok_or_else(missing)?);
         }
-        publish::publish(&self.dir, &self.staging, &parts)?;
+        let manifest = Manifest { job, ..Manifest::of(&parts) };
+        publish::publish(&self.dir, &self.staging, &parts, &manifest)?;
         self.over = true;
         // The output is complete. What is left is hidden from readers, and the next job clears it.
         let _ = self.remove_temporary();
-        Ok(Manifest::of(&parts))
+        Ok(manifest)
     }
 
     /// Ends the job without output.

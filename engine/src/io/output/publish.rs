@@ -19,6 +19,9 @@ pub struct Manifest {
     pub rows: u64,
     /// Bytes in all files.
     pub bytes: u64,
+    /// What stands for the job that wrote them, where a next run may have to know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
 }
 
 /// One file of an output.
@@ -43,6 +46,7 @@ impl Manifest {
             files: parts.iter().map(file).collect(),
             rows: parts.iter().map(|part| part.rows).sum(),
             bytes: parts.iter().map(|part| part.bytes).sum(),
+            job: None,
         }
     }
 
@@ -65,7 +69,12 @@ fn replaced_path(root: &Path) -> PathBuf {
 }
 
 /// Publishes `parts` in `dir`, in place of what is published there.
-pub(super) fn publish(dir: &Path, staging: &Staging, parts: &[Part]) -> Result<(), OutputError> {
+pub(super) fn publish(
+    dir: &Path,
+    staging: &Staging,
+    parts: &[Part],
+    manifest: &Manifest,
+) -> Result<(), OutputError> {
     let root = staging.root();
     write_whole(&intent_path(root), &parts)?;
     let replaced = replaced_path(root);
@@ -80,9 +89,9 @@ pub(super) fn publish(dir: &Path, staging: &Staging, parts: &[Part]) -> Result<(
         rename(&staging.attempt_path(part), &dir.join(&part.name))?;
     }
     let staged = root.join(MANIFEST_NAME);
-    let manifest = dir.join(MANIFEST_NAME);
-    write_whole(&staged, &Manifest::of(parts))?;
-    fs::hard_link(&staged, &manifest).map_err(OutputError::io("create", &manifest))
+    let published = dir.join(MANIFEST_NAME);
+    write_whole(&staged, manifest)?;
+    fs::hard_link(&staged, &published).map_err(OutputError::io("create", &published))
 }
 
 /// Undoes a publication that was begun under `root` and did not reach its manifest; does nothing

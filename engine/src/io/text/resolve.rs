@@ -2,6 +2,7 @@
 
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +43,9 @@ pub struct InputFile {
     pub len: u64,
     /// How it is compressed.
     pub compression: Compression,
+    /// When it was last written, in nanoseconds since 1970; 0 if the file system does not say. With
+    /// path and size it stands for the content.
+    pub modified_ns: u64,
 }
 
 /// The files that `patterns` name, sorted by path, each once.
@@ -75,7 +79,9 @@ pub fn resolve_inputs(patterns: &[String]) -> Result<Vec<InputFile>, InputError>
 }
 
 fn input_file(path: PathBuf, metadata: &Metadata) -> InputFile {
-    InputFile { len: metadata.len(), compression: Compression::of(&path), path }
+    let modified = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    let modified_ns = modified.map_or(0, |at| u64::try_from(at.as_nanos()).unwrap_or(u64::MAX));
+    InputFile { len: metadata.len(), compression: Compression::of(&path), modified_ns, path }
 }
 
 fn list_directory(directory: &Path, files: &mut Vec<InputFile>) -> Result<(), InputError> {

@@ -58,7 +58,7 @@ fn gzip(content: &[u8]) -> Vec<u8> {
 }
 
 fn file(len: u64, compression: Compression) -> InputFile {
-    InputFile { path: "f".into(), len, compression }
+    InputFile { path: "f".into(), len, compression, modified_ns: 0 }
 }
 
 // ---- resolving

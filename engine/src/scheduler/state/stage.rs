@@ -95,6 +95,8 @@ pub(in crate::scheduler) struct StageState {
     pub(in crate::scheduler) released: bool,
 
     pub(in crate::scheduler) phase: Phase,
+    /// Whether it has been started before.
+    pub(in crate::scheduler) ran: bool,
     pub(in crate::scheduler) attempt: StageAttempt,
     /// Whether this run of the stage has yet to be announced.
     pub(in crate::scheduler) unannounced: bool,
@@ -151,6 +153,7 @@ impl StageState {
             consumers: Vec::new(),
             released: false,
             phase: Phase::Idle,
+            ran: false,
             attempt: StageAttempt::default(),
             unannounced: false,
             input_failures: 0,

@@ -1,0 +1,166 @@
+//! What the runs before this one have come to, as their journal tells it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
+use std::path::Path;
+
+use super::records::{Entry, JOURNAL_VERSION, Output, Print, Value};
+
+/// See the module's documentation.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// By stage and map; of several outputs of a map, the last counts.
+    outputs: HashMap<Print, BTreeMap<u32, Output>>,
+    results: HashMap<Print, BTreeMap<u32, Value>>,
+    files: HashSet<Print>,
+}
+
+impl Known {
+    /// What a journal tells a program of this build; `Err` says why it tells nothing.
+    pub(super) fn read(
+        entries: Vec<Entry>,
+        build: u64,
+        exists: impl Fn(&Path) -> bool,
+    ) -> Result<Self, String> {
+        let mut known = Self::default();
+        let mut entries = entries.into_iter();
+        match entries.next() {
+            None => return Ok(known),
+            Some(Entry::Begun { version: JOURNAL_VERSION, build: theirs }) if theirs == build => {}
+            Some(Entry::Begun { version: JOURNAL_VERSION, .. }) => {
+                return Err("it was written by another build of the program".to_owned());
+            }
+            Some(_) => return Err("it is of another version".to_owned()),
+        }
+        for entry in entries {
+            match entry {
+                Entry::Output(output) if exists(&output.file) => {
+                    known.outputs.entry(output.print).or_default().insert(output.map, output);
+                }
+                // It was read to its end, and dropped.
+                Entry::Output(_) => {}
+                Entry::Result(value) => {
+                    known.results.entry(value.print).or_default().insert(value.partition, value);
+                }
+                Entry::Files { print } => drop(known.files.insert(print)),
+                Entry::Begun { .. } => {}
+            }
+        }
+        Ok(known)
+    }
+
+    /// The same, as a journal tells it.
+    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
+        let outputs = self.outputs.values().flat_map(BTreeMap::values).cloned();
+        let results = self.results.values().flat_map(BTreeMap::values).cloned();
+        let files = self.files.iter().map(|&print| Entry::Files { print });
+        outputs.map(Entry::Output).chain(results.map(Entry::Result)).chain(files)
+    }
+
+    /// How many outputs and how many results are known.
+    pub(super) fn len(&self) -> (usize, usize) {
+        let outputs = self.outputs.values().map(BTreeMap::len).sum();
+        (outputs, self.results.values().map(BTreeMap::len).sum())
+    }
+
+    pub(super) fn files_of_outputs(&self) -> HashSet<&Path> {
+        self.outputs
+            .values()
+            .flat_map(BTreeMap::values)
+            .map(|output| output.file.as_path())
+            .collect()
+    }
+
+    /// Hands out the outputs of a stage, once: each file gets one owner. Those made from inputs that
+    /// are not the present ones are of no use.
+    pub(super) fn take_outputs(&mut self, print: Print, basis: u64) -> Vec<Output> {
+        let outputs = self.outputs.remove(&print).unwrap_or_default();
+        outputs.into_values().filter(|output| output.basis == basis).collect()
+    }
+
+    /// The results of some partitions. They stay: a program may run the same action twice.
+    pub(super) fn results(&self, print: Print, targets: Range<u32>) -> Vec<Value> {
+        let results = self.results.get(&print).into_iter();
+        results
+            .flat_map(|results| results.range(targets.clone()))
+            .map(|(_, value)| value.clone())
+            .collect()
+    }
+
+    pub(super) fn has_files(&self, print: Print) -> bool {
+        self.files.contains(&print)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEGUN: Entry = Entry::Begun { version: JOURNAL_VERSION, build: 1 };
+
+    fn output(print: Print, map: u32, basis: u64, file: &str) -> Entry {
+        let (attempt, executor, updates) = (0, 0, Vec::new());
+        Entry::Output(Output { print, basis, map, attempt, executor, file: file.into(), updates })
+    }
+
+    fn value(print: Print, partition: u32) -> Entry {
+        let (attempt, value, updates) = (0, vec![1], Vec::new());
+        Entry::Result(Value { print, partition, attempt, value, updates })
+    }
+
+    #[test]
+    fn the_last_output_that_is_there_counts_and_is_handed_out_once() {
+        let entries = vec![
+            BEGUN,
+            output(1, 0, 0, "old"),
+            output(1, 1, 0, "gone"),
+            output(1, 0, 0, "new"),
+            output(2, 0, 0, "other"),
+        ];
+        let mut known = Known::read(entries, 1, |path| path != Path::new("gone")).unwrap();
+        assert_eq!(known.len(), (2, 0));
+        assert_eq!(known.files_of_outputs().len(), 2);
+        let taken = known.take_outputs(1, 0);
+        assert_eq!(taken.len(), 1);
+        assert_eq!(taken[0].file, Path::new("new"));
+        assert!(known.take_outputs(1, 0).is_empty());
+    }
+
+    #[test]
+    fn outputs_of_other_inputs_are_of_no_use() {
+        let entries = vec![BEGUN, output(1, 0, 7, "a"), output(1, 1, 8, "b")];
+        let mut known = Known::read(entries, 1, |_| true).unwrap();
+        let taken: Vec<u32> = known.take_outputs(1, 8).iter().map(|output| output.map).collect();
+        assert_eq!(taken, [1]);
+    }
+
+    #[test]
+    fn results_are_found_by_partition() {
+        let known =
+            Known::read(vec![BEGUN, value(1, 0), value(1, 3), value(2, 1)], 1, |_| true).unwrap();
+        let of =
+            |targets| known.results(1, targets).iter().map(|v| v.partition).collect::<Vec<_>>();
+        assert_eq!(of(0..4), [0, 3]);
+        assert_eq!(of(1..3), [0; 0]);
+    }
+
+    #[test]
+    fn another_build_or_version_tells_nothing() {
+        let other = Entry::Begun { version: JOURNAL_VERSION, build: 2 };
+        assert!(Known::read(vec![other, value(1, 0)], 1, |_| true).is_err());
+        let other = Entry::Begun { version: JOURNAL_VERSION + 1, build: 1 };
+        assert!(Known::read(vec![other], 1, |_| true).is_err());
+        assert_eq!(Known::read(Vec::new(), 1, |_| true).unwrap().len(), (0, 0));
+    }
+
+    #[test]
+    fn what_is_written_again_tells_the_same() {
+        let entries = vec![BEGUN, output(1, 0, 3, "a"), value(2, 5), Entry::Files { print: 6 }];
+        let known = Known::read(entries, 1, |_| true).unwrap();
+        let again = std::iter::once(BEGUN).chain(known.entries()).collect();
+        let mut again = Known::read(again, 1, |_| true).unwrap();
+        assert!(again.has_files(6) && !again.has_files(7));
+        assert_eq!(again.results(2, 0..9).len(), 1);
+        assert_eq!(again.take_outputs(1, 3).len(), 1);
+    }
+}
