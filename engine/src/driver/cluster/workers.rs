@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use millstream_planner::ids::{JobId, NodeId, ShuffleId};
 use tokio::runtime::Runtime as Tokio;
@@ -148,7 +149,9 @@ impl Workers for ClusterWorkers {
         self.sessions.0.lock().over = true;
         self.say_to_all(&ToExecutor::Shutdown);
         let (processes, tokio) = (self.processes.take(), self.tokio.take());
+        let sessions = Arc::clone(&self.sessions);
         Box::new(move || {
+            wait_for_farewells(&sessions);
             if let Some(processes) = processes {
                 processes.stop();
             }
@@ -157,6 +160,16 @@ impl Workers for ClusterWorkers {
                 tokio.shutdown_background();
             }
         })
+    }
+}
+
+/// Waits for the executors to hang up, which they do when they have heard that the application is over:
+/// one that only finds its driver gone would look for it.
+fn wait_for_farewells(sessions: &Sessions) {
+    const PATIENCE: Duration = Duration::from_secs(2);
+    let since = Instant::now();
+    while !sessions.0.lock().live.is_empty() && since.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 
