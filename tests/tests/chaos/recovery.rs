@@ -101,15 +101,16 @@ fn run(killed: &[u64]) -> Result<Costs, Error> {
     });
     let sums = pairs.with_partitions(REDUCES).reduce_by_key(|a, b| a + b);
     let slow = sums.map_partitions_with(gate.clone(), |gate, at, rows| {
-        if at == 5 {
-            let _ = gate.arrive("reduce");
-        }
+        let _ = gate.arrive(&format!("reduce-{at}"));
         std::thread::sleep(Duration::from_millis(120));
         rows
     });
     let sum = std::thread::scope(|scope| {
         let job = scope.spawn(|| slow.values().reduce(|a, b| a + b));
-        let _ = gate.arrived("reduce");
+        // All of the first wave have read what they need.
+        for at in 0..EXECUTORS {
+            let _ = gate.arrived(&format!("reduce-{at}"));
+        }
         for number in killed {
             assert!(signal(executor_in(dir.path(), *number).unwrap(), Signal::KILL));
         }

@@ -85,10 +85,6 @@ fn an_executor_that_was_stopped_too_long_adds_nothing_and_comes_back_as_another(
     assert_eq!(watch.count(finished), 1, "what the first one said is not heard");
 }
 
-fn starts(watch: &Watch) -> usize {
-    watch.count(|event| matches!(event, Event::TaskStarted { .. }))
-}
-
 #[test]
 fn all_executors_may_die_at_once() {
     let dir = tempfile::tempdir().unwrap();
@@ -127,14 +123,13 @@ fn executors_that_die_again_and_again_do_not_fail_the_job() {
         let job = scope.spawn(|| save(&context, &gate, &out));
         let _ = gate.arrived("task");
         for death in 1..=DEATHS {
-            let before = starts(&watch);
             let victim = executors_in(dir.path())[0];
             assert!(signal(victim, Signal::KILL));
-            watch.wait("loss, and tasks after it", |records| {
+            watch.wait("loss, and new life", |records| {
                 let losses = records.iter().filter(|record| lost(&record.event)).count();
-                let started = |event: &Event| matches!(event, Event::TaskStarted { .. });
-                let starts = records.iter().filter(|record| started(&record.event)).count();
-                (losses >= death && starts > before).then_some(())
+                let joined = |event: &Event| matches!(event, Event::ExecutorJoined { .. });
+                let joins = records.iter().filter(|record| joined(&record.event)).count();
+                (losses >= death && joins >= 3 + death).then_some(())
             });
         }
         gate.open("go");

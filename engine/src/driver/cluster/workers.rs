@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use millstream_planner::ids::{JobId, NodeId, ShuffleId};
 use tokio::runtime::Runtime as Tokio;
@@ -158,7 +159,9 @@ impl Workers for ClusterWorkers {
         }
         self.say_to_all(&ToExecutor::Shutdown { keep });
         let (processes, tokio) = (self.processes.take(), self.tokio.take());
+        let sessions = Arc::clone(&self.sessions);
         Box::new(move || {
+            wait_for_farewells(&sessions);
             if let Some(processes) = processes {
                 processes.stop();
             }
@@ -167,6 +170,16 @@ impl Workers for ClusterWorkers {
                 tokio.shutdown_background();
             }
         })
+    }
+}
+
+/// Waits for the executors to hang up, which they do when they have heard that the application is over:
+/// one that only finds its driver gone would look for it.
+fn wait_for_farewells(sessions: &Sessions) {
+    const PATIENCE: Duration = Duration::from_secs(2);
+    let since = Instant::now();
+    while !sessions.0.lock().live.is_empty() && since.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 
