@@ -207,7 +207,11 @@ impl ContextInner {
 
     /// What stands for the files of an action, in all runs of the program: these rows, written as
     /// `what` says. None without a journal.
-    pub(crate) fn files_print(&self, node: &Arc<Node>, what: &str) -> Result<Option<Print>, Error> {
+    pub(crate) fn files_print(
+        &self,
+        node: &Arc<Node>,
+        what: &str,
+    ) -> Result<Option<FilesPrint>, Error> {
         if self.driver.journal().is_none() {
             return Ok(None);
         }
@@ -215,24 +219,28 @@ impl ContextInner {
         let result = StageId(self.next_number());
         let plan = cut(&graph.lineage, node.id, result, StageOutput::Commit, "files")?;
         let prints = self.prints(&graph, &plan, None)?;
-        Ok(prints.get(&result).map(|rows| files_print(rows, what)))
+        let stages = prints.values().map(|stage| stage.print).collect();
+        let files = |rows| FilesPrint { print: files_print(rows, what), stages };
+        Ok(prints.get(&result).map(files))
     }
 
     /// The files of an action, if an earlier run of the program that was killed has published them.
-    pub(crate) fn published(&self, dir: &Path, print: Print) -> Option<Manifest> {
+    pub(crate) fn published(&self, dir: &Path, files: &FilesPrint) -> Option<Manifest> {
+        let print = files.print;
         self.driver.journal().filter(|journal| journal.knew_files(print))?;
         let manifest = Manifest::read(dir).ok()?;
         if manifest.job != Some(print_text(print)) {
             return None;
         }
         OutputJob::tidy(dir);
+        self.driver.count_known(files.stages.iter().copied());
         Some(manifest)
     }
 
     /// The files of an action are all written: from now on they may be seen.
-    pub(crate) fn about_to_publish(&self, print: Print) {
+    pub(crate) fn about_to_publish(&self, files: &FilesPrint) {
         if let Some(journal) = self.driver.journal() {
-            journal.files(print);
+            journal.files(files.print);
         }
     }
 
@@ -274,8 +282,21 @@ impl ContextInner {
     }
 }
 
-/// A print as manifests spell it.
-pub(crate) fn print_text(print: Print) -> String {
+/// What stands for the files of an action in all runs of a program.
+pub(crate) struct FilesPrint {
+    print: Print,
+    /// The stages that make them.
+    stages: Vec<Print>,
+}
+
+impl FilesPrint {
+    /// As manifests spell it.
+    pub(crate) fn text(&self) -> String {
+        print_text(self.print)
+    }
+}
+
+fn print_text(print: Print) -> String {
     format!("{print:032x}")
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 pub use builder::ContextBuilder;
 pub use demand::{Demand, ExecutorStatus};
-pub(crate) use inner::{ContextInner, Ending, print_text};
+pub(crate) use inner::{ContextInner, Ending};
 pub(crate) use master::parse_size;
 pub(crate) use secret::{check_secret, secret_of_environment};
 

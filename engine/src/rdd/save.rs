@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::stream::BoxStream;
 use super::{Action, Data, Rdd};
-use crate::context::{Ending, print_text};
+use crate::context::Ending;
 use crate::error::Error;
 use crate::executor::{Metrics, Task, TaskError};
 use crate::io::output::{
@@ -72,7 +72,7 @@ impl<T: Data> Rdd<T> {
     ) -> Result<Manifest, Error> {
         let (inner, scope) = (self.context.inner(), self.context.scope());
         let print = inner.files_print(&self.node, &format!("{name} {how} {}", dir.display()))?;
-        if let Some(print) = print
+        if let Some(print) = &print
             && let Some(manifest) = inner.published(&dir, print)
         {
             return Ok(manifest);
@@ -82,10 +82,10 @@ impl<T: Data> Rdd<T> {
         let targets = 0..self.partitions();
         // If the job fails, dropping the output removes all of it.
         inner.run_as::<A>(scope, name, &self.node, targets, params, Ending::Commit)?;
-        if let Some(print) = print {
+        if let Some(print) = &print {
             inner.about_to_publish(print);
         }
-        Ok(job.commit_as(self.partitions(), print.map(print_text))?)
+        Ok(job.commit_as(self.partitions(), print.map(|print| print.text()))?)
     }
 }
 
