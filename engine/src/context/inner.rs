@@ -110,12 +110,12 @@ impl ContextInner {
         output: OutputJob,
         dir: &Path,
         partitions: u32,
-        print: Option<Print>,
+        print: Option<&FilesPrint>,
     ) -> Result<Manifest, Error> {
         if let (Some(print), Some(journal)) = (print, self.driver.journal()) {
-            journal.files(print);
+            journal.files(print.print);
         }
-        let manifest = output.commit_as(partitions, print.map(print_text))?;
+        let manifest = output.commit_as(partitions, print.map(FilesPrint::text))?;
         self.driver.events().emit(Event::OutputCommitted {
             path: dir.display().to_string(),
             files: manifest.files.len() as u64,
@@ -230,7 +230,11 @@ impl ContextInner {
 
     /// What stands for the files of an action, in all runs of the program: these rows, written as
     /// `what` says. None without a journal.
-    pub(crate) fn files_print(&self, node: &Arc<Node>, what: &str) -> Result<Option<Print>, Error> {
+    pub(crate) fn files_print(
+        &self,
+        node: &Arc<Node>,
+        what: &str,
+    ) -> Result<Option<FilesPrint>, Error> {
         if self.driver.journal().is_none() {
             return Ok(None);
         }
@@ -238,17 +242,21 @@ impl ContextInner {
         let result = StageId(self.next_number());
         let plan = cut(&graph.lineage, node.id, result, StageOutput::Commit, "files")?;
         let prints = self.prints(&graph, &plan, None)?;
-        Ok(prints.get(&result).map(|rows| files_print(rows, what)))
+        let stages = prints.values().map(|stage| stage.print).collect();
+        let files = |rows| FilesPrint { print: files_print(rows, what), stages };
+        Ok(prints.get(&result).map(files))
     }
 
     /// The files of an action, if an earlier run of the program that was killed has published them.
-    pub(crate) fn published(&self, dir: &Path, print: Print) -> Option<Manifest> {
+    pub(crate) fn published(&self, dir: &Path, files: &FilesPrint) -> Option<Manifest> {
+        let print = files.print;
         self.driver.journal().filter(|journal| journal.knew_files(print))?;
         let manifest = Manifest::read(dir).ok()?;
         if manifest.job != Some(print_text(print)) {
             return None;
         }
         OutputJob::tidy(dir);
+        self.driver.count_known(files.stages.iter().copied());
         Some(manifest)
     }
 
@@ -290,8 +298,21 @@ impl ContextInner {
     }
 }
 
-/// A print as manifests spell it.
-pub(crate) fn print_text(print: Print) -> String {
+/// What stands for the files of an action in all runs of a program.
+pub(crate) struct FilesPrint {
+    print: Print,
+    /// The stages that make them.
+    stages: Vec<Print>,
+}
+
+impl FilesPrint {
+    /// As manifests spell it.
+    pub(crate) fn text(&self) -> String {
+        print_text(self.print)
+    }
+}
+
+fn print_text(print: Print) -> String {
     format!("{print:032x}")
 }
 

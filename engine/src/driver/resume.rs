@@ -42,12 +42,24 @@ impl Driver {
         let graph = Arc::clone(&job.spec.graph);
         let results = graph.result().map_or(0, |stage| self.take_results(job, journal, stage));
         if results == job.spec.targets.len() && results > 0 {
+            self.count_known(job.prints.values().map(|print| print.print));
             return;
         }
         // Inputs come before what reads them.
         for stage in &graph.stages {
             if let StageOutput::Shuffle { shuffle, .. } = stage.output {
                 self.take_outputs(job, journal, stage, shuffle);
+            }
+        }
+    }
+
+    /// Adds to the accumulators what tasks of earlier runs have added in stages that no job of this run
+    /// needs.
+    pub(crate) fn count_known(&self, prints: impl Iterator<Item = Print>) {
+        let Some(journal) = &self.journal else { return };
+        for updates in prints.flat_map(|print| journal.take_updates(print)) {
+            if let Ok(updates) = self.totals().decode(updates) {
+                self.add(updates);
             }
         }
     }

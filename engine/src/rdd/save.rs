@@ -72,7 +72,7 @@ impl<T: Data> Rdd<T> {
     ) -> Result<Manifest, Error> {
         let (inner, scope) = (self.context.inner(), self.context.scope());
         let print = inner.files_print(&self.node, &format!("{name} {how} {}", dir.display()))?;
-        if let Some(print) = print
+        if let Some(print) = &print
             && let Some(manifest) = inner.published(&dir, print)
         {
             return Ok(manifest);
@@ -82,7 +82,7 @@ impl<T: Data> Rdd<T> {
         let targets = 0..self.partitions();
         // If the job fails, dropping the output removes all of it.
         inner.run_as::<A>(scope, name, &self.node, targets, params, Ending::Commit)?;
-        inner.publish(job, &dir, self.partitions(), print)
+        inner.publish(job, &dir, self.partitions(), print.as_ref())
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 
-use super::records::{Entry, JOURNAL_VERSION, Output, Print, Value};
+use super::records::{Entry, JOURNAL_VERSION, Output, Print, Updates, Value};
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
@@ -34,7 +34,8 @@ impl Known {
         }
         for entry in entries {
             match entry {
-                Entry::Output(output) if exists(&output.file) => {
+                // That of a file which is gone still says what its task has added to accumulators.
+                Entry::Output(output) if exists(&output.file) || !output.updates.is_empty() => {
                     known.outputs.entry(output.print).or_default().insert(output.map, output);
                 }
                 // It was read to its end, and dropped.
@@ -76,6 +77,12 @@ impl Known {
     pub(super) fn take_outputs(&mut self, print: Print, basis: u64) -> Vec<Output> {
         let outputs = self.outputs.remove(&print).unwrap_or_default();
         outputs.into_values().filter(|output| output.basis == basis).collect()
+    }
+
+    /// Hands out what the tasks of a stage have added to accumulators, once.
+    pub(super) fn take_updates(&mut self, print: Print) -> Vec<Updates> {
+        let outputs = self.outputs.get_mut(&print).into_iter().flat_map(BTreeMap::values_mut);
+        outputs.map(|output| std::mem::take(&mut output.updates)).collect()
     }
 
     /// The results of some partitions. They stay: a program may run the same action twice.
@@ -124,6 +131,17 @@ mod tests {
         assert_eq!(taken.len(), 1);
         assert_eq!(taken[0].file, Path::new("new"));
         assert!(known.take_outputs(1, 0).is_empty());
+    }
+
+    #[test]
+    fn what_was_added_to_accumulators_is_handed_out_once_be_the_file_there_or_not() {
+        let mut gone = output(1, 0, 0, "gone");
+        if let Entry::Output(output) = &mut gone {
+            output.updates.push((5, vec![1]));
+        }
+        let mut known = Known::read(vec![BEGUN, gone], 1, |_| false).unwrap();
+        assert_eq!(known.take_updates(1), [vec![(5, vec![1])]]);
+        assert_eq!(known.take_updates(1), [vec![]]);
     }
 
     #[test]

@@ -36,7 +36,7 @@ use self::known::Known;
 use self::records::{Entry, JOURNAL_VERSION};
 use crate::error::Error;
 
-pub(crate) use records::{Output, Print, Value};
+pub(crate) use records::{Output, Print, Updates, Value};
 
 /// What the results of one job may take in the journal, in bytes. A job with more runs its last stage
 /// again.
@@ -154,6 +154,11 @@ impl Journal {
     /// The map outputs of a stage that earlier runs have left; each is handed out once.
     pub(crate) fn take_outputs(&self, print: Print, basis: u64) -> Vec<Output> {
         self.inner.lock().known.take_outputs(print, basis)
+    }
+
+    /// What the tasks of a stage have added to accumulators in earlier runs; handed out once.
+    pub(crate) fn take_updates(&self, print: Print) -> Vec<Updates> {
+        self.inner.lock().known.take_updates(print)
     }
 
     /// The results of a stage that earlier runs have come to.
