@@ -7,7 +7,7 @@
 //! What needs the rights of root, or a tool that is not there, is skipped with a line that says why;
 //! with `MILLSTREAM_CHAOS=all` it fails instead.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "helpers of tests")]
 
 millstream_tests::executor_role!();
 
