@@ -256,10 +256,8 @@ fn the_event_log_tells_the_story_of_a_job() {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("events.json");
     let context = builder().event_log(&log).build().unwrap();
-    let rows = context
-        .range(0..100, 4)
-        .map(|n| (n % 10, busy_for_a_millisecond(n)))
-        .with_partitions(3);
+    let rows =
+        context.range(0..100, 4).map(|n| (n % 10, busy_for_a_millisecond(n))).with_partitions(3);
     assert_eq!(rows.reduce_by_key(|a, b| a + b).count().unwrap(), 10);
     let failing = context.range(0..2, 1).map(|n| 1 / n);
     failing.count().unwrap_err();

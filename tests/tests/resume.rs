@@ -3,7 +3,7 @@
 //!
 //! `MILLSTREAM_RESUME_KILLS` is the number of kills of each master; 6 by default.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "helpers of tests")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -102,7 +102,7 @@ impl Setup {
                     told.resumed += event["resumed_partitions"].as_u64().unwrap_or(0);
                 }
                 Some("journal_opened") => {
-                    told.refused = event["refused"].as_str().map(str::to_owned)
+                    told.refused = event["refused"].as_str().map(str::to_owned);
                 }
                 Some("task_failed") => told.failed += 1,
                 _ => {}
