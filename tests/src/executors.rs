@@ -31,8 +31,13 @@ macro_rules! executor_role {
 /// The executors that keep their files in `dir`, by their process numbers, in order.
 #[must_use]
 pub fn executors_in(dir: &Path) -> Vec<Pid> {
-    let mut found: Vec<i32> =
-        children().into_iter().filter(|pid| is_executor_in(*pid, dir)).collect();
+    let mut found: Vec<i32> = fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid| is_executor_in(*pid, dir))
+        .collect();
     found.sort_unstable();
     found.into_iter().filter_map(Pid::from_raw).collect()
 }
@@ -80,23 +85,6 @@ pub fn wait_for_end(pid: Pid) {
     while fs::read_to_string(&status).is_ok_and(|stat| !stat.contains(") Z ")) {
         assert!(Instant::now() < deadline, "{pid:?} does not end");
         std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
-/// The children of this process, by whichever of its threads; all processes where the system does not
-/// tell.
-fn children() -> Vec<i32> {
-    let numbers = |text: String| -> Vec<i32> {
-        text.split_whitespace().filter_map(|number| number.parse().ok()).collect()
-    };
-    let entries = |dir: &str| fs::read_dir(dir).into_iter().flatten().flatten();
-    let tasks = entries("/proc/self/task").map(|task| task.path().join("children"));
-    let known: Vec<String> = tasks.filter_map(|path| fs::read_to_string(path).ok()).collect();
-    match known.is_empty() {
-        false => known.into_iter().flat_map(numbers).collect(),
-        true => {
-            entries("/proc").flat_map(|e| numbers(e.file_name().to_string_lossy().into())).collect()
-        }
     }
 }
 

@@ -7,6 +7,7 @@ use super::failures::{Disposition, FreeCause, JobError, LostOutput, TaskFailure}
 use super::messages::Command;
 use super::planted::PlantedBug;
 use super::state::{ExecutorKey, Held, NONE, Run, RunKey, StageKey};
+use super::timers::Timer;
 use super::types::{ExecutorId, Incarnation, StageAttempt, TaskId, TaskOutput};
 
 impl Scheduler {
@@ -189,6 +190,7 @@ impl Scheduler {
             return disposition;
         };
         state.full_until = self.now + FULL_MS;
+        self.timers.arm(self.now + FULL_MS, Timer::Offer);
         match self.is_passed_over(executor) {
             true => Disposition::RetryCounted,
             false => disposition,

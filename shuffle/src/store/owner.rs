@@ -223,9 +223,10 @@ fn remove_if_dead(dir: &Path, me: &Identity) -> bool {
 
 /// The locked record of an owner proved dead.
 pub(super) fn lock_dead_owner(dir: &Path, me: &Identity) -> Option<File> {
-    let path = dir.join(RECORD);
+    // An owner that died while it began has left a draft, which it had locked before it wrote it.
     // Opening a device or pipe could block or act; only a plain file can be a record.
-    fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
+    let is_plain = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|data| data.is_file());
+    let path = [RECORD, RECORD_DRAFT].map(|name| dir.join(name)).into_iter().find(is_plain)?;
     let file = OpenOptions::new().read(true).write(true).open(&path).ok()?;
     let mut text = String::new();
     (&file).take(RECORD_BYTES_MAX).read_to_string(&mut text).ok()?;
