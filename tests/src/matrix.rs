@@ -193,7 +193,11 @@ impl Matrix {
             Memory::Ample => assert_eq!(spilled, 0, "{cell} should not have spilled: {metrics}"),
             Memory::Tiny(_) => {}
         }
-        let left = files_below(dir.path());
+        let mut left = files_below(dir.path());
+        if cell.fault == Fault::ExecutorKilled {
+            // Killed between making its record and writing it: nobody can tell whose an empty one is.
+            left.retain(|path| std::fs::metadata(path).is_ok_and(|data| data.len() > 0));
+        }
         assert!(left.is_empty(), "{cell} has left files behind: {left:?}");
         answer
     }
@@ -232,7 +236,9 @@ fn kill_one(dir: PathBuf) -> JoinHandle<bool> {
         let Ok(executors) = wait_for_executors(&dir, 2) else { return false };
         std::thread::sleep(Duration::from_millis(rand::random_range(0..DELAY_MS_MAX)));
         let chosen = rand::random_range(0..executors.len());
-        signal(executors[chosen], Signal::KILL)
+        // One that came when all was done may have gone by itself; then another one dies.
+        let order = executors.iter().cycle().skip(chosen).take(executors.len());
+        order.copied().any(|executor| signal(executor, Signal::KILL))
     })
 }
 
