@@ -21,7 +21,7 @@ struct Arguments {
     /// Empty tasks in one job.
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1..))]
     tasks: u32,
-    /// Where tasks run, such as local[2] or local-cluster[2,1,1g].
+    /// Where tasks run, such as `local[2]` or `local-cluster[2,1,1g]`.
     #[arg(long, default_value = "local[*]")]
     master: String,
     /// How often to start a program for its first result.

@@ -59,7 +59,10 @@ impl Metrics {
 
 impl TaskContext {
     pub(crate) fn new(id: TaskId, runtime: Arc<Runtime>, cancelled: Arc<AtomicBool>) -> Self {
-        memory_is_short(runtime.budget.used() > runtime.budget.limit() / 4);
+        /// Limits below this leave no room for memory that waits for its next use.
+        const AMPLE_BYTES: u64 = 1 << 30;
+        let (used, limit) = (runtime.budget.used(), runtime.budget.limit());
+        memory_is_short(limit < AMPLE_BYTES || used > limit / 4);
         Self {
             id,
             memory: runtime.budget.task(),
