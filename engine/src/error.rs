@@ -137,3 +137,10 @@ pub enum Error {
     #[error(transparent)]
     Code(#[from] CodeError),
 }
+
+impl Error {
+    /// For `map_err` on what the operating system refuses.
+    pub(crate) fn system(what: &'static str) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::System { what, source }
+    }
+}

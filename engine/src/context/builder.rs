@@ -312,7 +312,7 @@ impl ContextBuilder {
             let runtime = Runtime::new(LOCAL, budget, dirs, codec, gate, events);
             Arc::new(runtime.durable(durable))
         })
-        .map_err(|source| Error::System { what: "starting the executor's threads", source })
+        .map_err(Error::system("starting the executor's threads"))
     }
 
     fn start_processes(
@@ -359,10 +359,7 @@ impl ContextBuilder {
         secret: &str,
         application: u64,
     ) -> Result<ClusterSettings, Error> {
-        let build = build_id().map_err(|source| Error::System {
-            what: "reading this program's executable",
-            source,
-        })?;
+        let build = build_id().map_err(Error::system("reading this program's executable"))?;
         let mut access = Access::new(Secret::new(secret), application, build);
         if let Some(files) = &self.tls {
             access = access.with_tls(files)?;
@@ -389,10 +386,7 @@ impl ContextBuilder {
 
     fn open_journal(&self) -> Result<Option<Journal>, Error> {
         let Some(dir) = &self.journal else { return Ok(None) };
-        let build = build_id().map_err(|source| Error::System {
-            what: "reading this program's executable",
-            source,
-        })?;
+        let build = build_id().map_err(Error::system("reading this program's executable"))?;
         let dirs = self.dir_specs().into_iter().map(|spec| spec.path).collect();
         Journal::open(dir, &self.app_name, build, dirs).map(Some)
     }

@@ -52,7 +52,8 @@ impl FromStr for Master {
     }
 }
 
-const SLOTS_MAX: u32 = 4096;
+/// The most tasks that one executor runs at a time.
+pub(crate) const SLOTS_MAX: u32 = 4096;
 const EXECUTORS_MAX: u32 = 1024;
 
 fn local_cluster(inner: &str) -> Option<Master> {

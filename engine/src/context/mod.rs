@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub use builder::ContextBuilder;
 pub use demand::{Demand, ExecutorStatus};
 pub(crate) use inner::{ContextInner, Ending};
-pub(crate) use master::parse_size;
+pub(crate) use master::{SLOTS_MAX, parse_size};
 pub(crate) use secret::{check_secret, secret_of_environment};
 
 use crate::error::Error;

@@ -25,8 +25,11 @@ fn no_numbers() -> Error {
 /// If it has none, or names a file that cannot be read.
 pub(crate) fn secret_of_environment() -> Result<String, Error> {
     if let Some(path) = std::env::var_os("MILLSTREAM_SECRET_FILE") {
-        let secret = std::fs::read_to_string(&path)
-            .map_err(|source| Error::System { what: "reading MILLSTREAM_SECRET_FILE", source })?;
+        let secret = std::fs::read_to_string(&path).map_err(|error| Error::Setting {
+            setting: "MILLSTREAM_SECRET_FILE",
+            value: path.to_string_lossy().into_owned(),
+            why: format!("cannot be read: {error}; name a file that holds the secret"),
+        })?;
         return Ok(secret.trim_end().to_owned());
     }
     std::env::var("MILLSTREAM_SECRET").map_err(|_| Error::Setting {

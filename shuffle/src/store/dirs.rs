@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use super::dir::{Dir, DirId, DirSnapshot, DirState};
 use super::error::{DirError, DiskError, Verdict, judge};
@@ -19,7 +20,7 @@ use super::kept::Keep;
 use super::owner::{Identity, OwnedDir, sweep};
 
 /// One directory to use.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirSpec {
     /// Where; made if it does not exist.
     pub path: PathBuf,

@@ -50,13 +50,12 @@ pub(crate) fn start_cluster(
 ) -> Result<Arc<Driver>, Error> {
     config.heartbeat_timeout_ms = Some(settings.timeout_ms);
     config.ahead_max = AHEAD_MAX;
-    let system = |what| move |source| Error::System { what, source };
     let tokio = Builder::new_multi_thread()
         .worker_threads(NETWORK_THREADS)
         .thread_name("control")
         .enable_all()
         .build()
-        .map_err(system("starting the threads of the control plane"))?;
+        .map_err(Error::system("starting the threads of the control plane"))?;
     let link = DriverLink::default();
     let settings = Arc::new(settings);
     let sessions = Arc::new(Sessions::default());
@@ -67,9 +66,8 @@ pub(crate) fn start_cluster(
         .map(|spawn| Processes::start(spawn, &settings, &addr, &link))
         .transpose()?;
     let workers = Box::new(ClusterWorkers::new(Arc::clone(&settings), sessions, processes, tokio));
-    let driver = Driver::start(config, workers, publisher, &link, true, journal)
-        .map_err(system("starting the driver's clock"))?;
-    Ok(driver)
+    Driver::start(config, workers, publisher, &link, true, journal)
+        .map_err(Error::system("starting the driver's clock"))
 }
 
 /// Begins to take executors in; returns the address at which they find the driver.
@@ -80,10 +78,7 @@ fn listen_for_executors(
     link: &DriverLink,
 ) -> Result<String, Error> {
     let refusals = link.clone();
-    let listener = {
-        let _entered = tokio.enter();
-        listen(settings.listen.as_str(), &settings.access, Purpose::Control)?
-    };
+    let listener = listen(settings.listen.as_str(), &settings.access, Purpose::Control)?;
     let listener = listener.on_refused(move |peer, error| {
         if let Some(driver) = refusals.driver() {
             driver.publisher.refused(&peer.to_string(), &error.to_string());

@@ -66,7 +66,7 @@ impl Processes {
                 incarnation: Incarnation(1),
                 slots: spawn.slots,
                 memory_bytes: spawn.memory_bytes,
-                dirs: spawn.dirs.iter().map(|dir| (dir.path.clone(), dir.quota_bytes)).collect(),
+                dirs: spawn.dirs.clone(),
                 codec: spawn.codec,
                 application: settings.access.application,
                 tls: spawn.tls.clone(),
@@ -80,13 +80,12 @@ impl Processes {
                 link: link.clone(),
                 stopping: Arc::clone(&stopping),
             };
-            let first = watcher.spawn(Incarnation(1));
             let first =
-                first.map_err(|source| Error::System { what: "starting an executor", source })?;
+                watcher.spawn(Incarnation(1)).map_err(Error::system("starting an executor"))?;
             let thread = std::thread::Builder::new()
                 .name(format!("executor-{number}"))
                 .spawn(move || watcher.watch(first))
-                .map_err(|source| Error::System { what: "starting a thread", source })?;
+                .map_err(Error::system("starting a thread"))?;
             processes.watchers.push(thread);
         }
         Ok(processes)
@@ -109,7 +108,7 @@ impl Watcher {
         let role = Role { incarnation, ..self.role.clone() };
         let mut child = Command::new(std::env::current_exe()?)
             .args(&self.args)
-            .env(Role::VARIABLE, role.to_text())
+            .env(Role::VARIABLE, role.to_text()?)
             .stdin(Stdio::piped())
             // What the program prints before it becomes an executor, and what its closures print.
             .stdout(Stdio::from(std::io::stderr()))

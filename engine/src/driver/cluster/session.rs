@@ -13,7 +13,7 @@ use tonic::{Status, Streaming};
 
 use super::super::actor::{Driver, DriverLink};
 use super::super::reports::Life;
-use super::sessions::Sessions;
+use super::sessions::{Sessions, host};
 use super::settings::ClusterSettings;
 use crate::closure::CodeError;
 use crate::executor::{Outcome, Output, Report};
@@ -86,10 +86,9 @@ fn admit(
         return Err("an executor needs at least one slot".to_owned());
     }
     let mut sessions = sessions.0.lock();
-    let life = sessions.admit(register, String::new(), say.clone())?;
+    let life = sessions.admit(register, say.clone())?;
     let (over, keep) = (sessions.over, sessions.keep);
-    if let Some(session) = sessions.live.get_mut(&life.executor) {
-        session.host = host(register, life);
+    if let Some(session) = sessions.live.get(&life.executor) {
         session.say(ToExecutor::Welcome(Welcome {
             executor: life.executor,
             app_name: settings.app_name.clone(),
@@ -102,12 +101,6 @@ fn admit(
         }
     }
     Ok(life)
-}
-
-/// How locality hints spell the executor: what it keeps is nearer to it than to others on its machine.
-fn host(register: &Register, life: Life) -> String {
-    let machine = register.data_addr.rsplit_once(':').map_or("", |(host, _)| host);
-    format!("{machine}/{}", life.executor.0)
 }
 
 /// One conversation.

@@ -40,6 +40,12 @@ impl Session {
     }
 }
 
+/// How locality hints spell the executor: what it keeps is nearer to it than to others on its machine.
+pub(super) fn host(register: &Register, life: Life) -> String {
+    let machine = register.data_addr.rsplit_once(':').map_or("", |(host, _)| host);
+    format!("{machine}/{}", life.executor.0)
+}
+
 /// All sessions of a driver. Its lock is taken last, and never held over a call to the driver.
 #[derive(Default)]
 pub(super) struct Sessions(pub(super) Mutex<Table>);
@@ -71,7 +77,6 @@ impl Table {
     pub(super) fn admit(
         &mut self,
         register: &Register,
-        host: String,
         say: UnboundedSender<ToExecutor>,
     ) -> Result<Life, String> {
         let executor = register.executor.unwrap_or_else(|| self.next_name());
@@ -87,7 +92,7 @@ impl Table {
         self.lives.insert(executor, incarnation);
         self.memory_bytes.insert(executor, register.memory_bytes);
         let life = Life { executor, incarnation };
-        let data_addr = register.data_addr.clone();
+        let (host, data_addr) = (host(register, life), register.data_addr.clone());
         let (programs, inputs) = (HashSet::new(), HashMap::new());
         let (slots, memory_bytes) = (register.slots, register.memory_bytes);
         let session = Session { life, host, data_addr, slots, memory_bytes, say, programs, inputs };

@@ -78,13 +78,14 @@ pub(crate) fn run(role: Role) -> ! {
 /// Replaces this process by its next life.
 fn begin_again(role: &Role) -> std::io::Error {
     let next = Role { incarnation: Incarnation(role.incarnation.0 + 1), ..role.clone() };
-    let program = match std::env::current_exe() {
-        Ok(program) => program,
-        Err(error) => return error,
+    let (program, text) = match (std::env::current_exe(), next.to_text()) {
+        (Ok(program), Ok(text)) => (program, text),
+        (Err(error), _) => return error,
+        (_, Err(error)) => return error.into(),
     };
     std::process::Command::new(program)
         .args(std::env::args_os().skip(1))
-        .env(Role::VARIABLE, next.to_text())
+        .env(Role::VARIABLE, text)
         .exec()
 }
 
@@ -103,11 +104,11 @@ fn live(role: &Role) -> Result<End, Error> {
         |_, _| {},
     )?;
     let fetcher = Fetcher::new(access.clone(), fetch_limits(role.memory_bytes))
-        .map_err(system("starting the threads that fetch blocks"))?;
+        .map_err(Error::system("starting the threads that fetch blocks"))?;
     let control = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(system("starting the control thread"))?;
+        .map_err(Error::system("starting the control thread"))?;
     control.block_on(async {
         let (say, said) = unbounded_channel();
         let mut from_driver = join(role, &access, said).await?;
@@ -123,7 +124,7 @@ fn live(role: &Role) -> Result<End, Error> {
         let welcome = welcomed(&mut from_driver).await?;
         let (inputs, runtime) = begin(role, &welcome, fetcher, &outbox)?;
         let mut inbox = Inbox::new(role.slots, &runtime, inputs, outbox.clone())
-            .map_err(system("starting the executor's threads"))?;
+            .map_err(Error::system("starting the executor's threads"))?;
         // Within one machine, compressing takes longer than carrying.
         let codec = if role.with_driver { Codec::None } else { role.codec };
         served.begin(&runtime, codec);
@@ -189,12 +190,11 @@ fn begin(
 ) -> Result<(Arc<Inputs>, Arc<Runtime>), Error> {
     #[cfg(feature = "counting-allocator")]
     crate::allocator::hold_limit();
-    let specs = role.dir_specs();
     let dirs = match welcome.keep_group {
-        None => LocalDirs::open(&specs, &welcome.app_name)?,
+        None => LocalDirs::open(&role.dirs, &welcome.app_name)?,
         Some(group) => {
             let (app_name, member) = (welcome.app_name.clone(), welcome.executor.0);
-            LocalDirs::open_kept(&specs, &Keep { app_name, group, member })?
+            LocalDirs::open_kept(&role.dirs, &Keep { app_name, group, member })?
         }
     };
     let budget = MemoryBudget::new(role.memory_bytes, role.slots);
@@ -297,7 +297,7 @@ struct Terminated(tokio::signal::unix::Signal);
 impl Terminated {
     fn new() -> Result<Self, Error> {
         let kind = tokio::signal::unix::SignalKind::terminate();
-        tokio::signal::unix::signal(kind).map(Self).map_err(system("listening for signals"))
+        tokio::signal::unix::signal(kind).map(Self).map_err(Error::system("listening for signals"))
     }
 
     async fn come(&mut self) {
@@ -318,7 +318,7 @@ fn own_address(driver: &str) -> Result<SocketAddr, Error> {
         socket.connect(driver)?;
         socket.local_addr()
     };
-    find().map_err(system("finding the way to the driver"))
+    find().map_err(Error::system("finding the way to the driver"))
 }
 
 /// The driver holds the other end of standard input for as long as it lives.
@@ -327,8 +327,4 @@ fn end_with_standard_input() {
         let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
         std::process::exit(0);
     });
-}
-
-fn system(what: &'static str) -> impl FnOnce(std::io::Error) -> Error {
-    move |source| Error::System { what, source }
 }

@@ -10,7 +10,7 @@ use millstream_shuffle::store::DirSpec;
 use serde::{Deserialize, Serialize};
 
 use crate::closure::build_id;
-use crate::context::{check_secret, parse_size, secret_of_environment};
+use crate::context::{SLOTS_MAX, check_secret, parse_size, secret_of_environment};
 use crate::error::Error;
 use crate::scheduler::{ExecutorId, Incarnation};
 
@@ -25,7 +25,7 @@ pub(crate) struct Role {
     pub(crate) slots: u32,
     pub(crate) memory_bytes: u64,
     /// Local directories with their quotas.
-    pub(crate) dirs: Vec<(PathBuf, Option<u64>)>,
+    pub(crate) dirs: Vec<DirSpec>,
     pub(crate) codec: Codec,
     pub(crate) application: u64,
     pub(crate) tls: Option<TlsFiles>,
@@ -38,9 +38,11 @@ impl Role {
     pub(crate) const VARIABLE: &str = "MILLSTREAM_EXECUTOR";
 
     /// The role as the variable holds it.
-    pub(crate) fn to_text(&self) -> String {
-        // A struct of numbers and strings always has a JSON form, unless a path is not UTF-8.
-        serde_json::to_string(self).unwrap_or_default()
+    ///
+    /// # Errors
+    /// If a path in it is not UTF-8.
+    pub(crate) fn to_text(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
     }
 
     /// The role of this process, if it has one: as a driver that starts it says, or as the variables
@@ -58,8 +60,11 @@ impl Role {
         let slots = match variable("MILLSTREAM_SLOTS") {
             None => std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
             Some(text) => match text.parse() {
-                Ok(slots @ 1..=4096) => slots,
-                _ => return Err(wrong("MILLSTREAM_SLOTS", &text, "a number from 1 to 4096")),
+                Ok(slots @ 1..=SLOTS_MAX) => slots,
+                _ => {
+                    let why = format!("a number from 1 to {SLOTS_MAX}");
+                    return Err(wrong("MILLSTREAM_SLOTS", &text, &why));
+                }
             },
         };
         let memory_bytes = match variable("MILLSTREAM_MEMORY") {
@@ -68,8 +73,11 @@ impl Role {
                 .ok_or_else(|| wrong("MILLSTREAM_MEMORY", &text, "a size, such as 512m or 8g"))?,
         };
         let dirs = variable("MILLSTREAM_LOCAL_DIRS").map_or_else(
-            || vec![(std::env::temp_dir(), None)],
-            |text| std::env::split_paths(&text).map(|path| (path, None)).collect(),
+            || vec![DirSpec { path: std::env::temp_dir(), quota_bytes: None }],
+            |text| {
+                let spec = |path| DirSpec { path, quota_bytes: None };
+                std::env::split_paths(&text).map(spec).collect()
+            },
         );
         Ok(Some(Self {
             driver,
@@ -85,31 +93,21 @@ impl Role {
         }))
     }
 
-    pub(super) fn dir_specs(&self) -> Vec<DirSpec> {
-        let spec = |(path, quota_bytes): &(PathBuf, Option<u64>)| DirSpec {
-            path: path.clone(),
-            quota_bytes: *quota_bytes,
-        };
-        self.dirs.iter().map(spec).collect()
-    }
-
     /// What lets this process in. A driver that starts it hands over the secret in the first line of
     /// its standard input, which other users of the machine cannot see.
     pub(super) fn access(&self) -> Result<Access, Error> {
-        let system = |what| move |source| Error::System { what, source };
         let secret = match self.with_driver {
             true => {
                 let mut line = String::new();
-                std::io::stdin()
-                    .lock()
-                    .read_line(&mut line)
-                    .map_err(system("reading the application's secret from standard input"))?;
+                std::io::stdin().lock().read_line(&mut line).map_err(Error::system(
+                    "reading the application's secret from standard input",
+                ))?;
                 line.trim_end().to_owned()
             }
             false => secret_of_environment()?,
         };
         check_secret(&secret)?;
-        let build = build_id().map_err(system("reading this program's executable"))?;
+        let build = build_id().map_err(Error::system("reading this program's executable"))?;
         let access = Access::new(Secret::new(secret), self.application, build);
         Ok(match &self.tls {
             Some(files) => access.with_tls(files)?,
