@@ -94,21 +94,23 @@ fn a_deleted_directory_is_dropped_and_its_outputs_are_lost() {
     let dir = file.dir();
     let segment = Some((file, dir));
     store.commit(key, 0, MapOutput::new(vec![Part::Segment], segment, None).unwrap());
-    let mut open_spill = dirs.create("b").unwrap();
-    assert_eq!((dir, open_spill.dir()), (DirId(0), DirId(0)));
+    // Files are spread over directories: one more goes elsewhere, the next comes back here.
+    let elsewhere = dirs.create("b").unwrap();
+    let mut open_spill = dirs.create("c").unwrap();
+    assert_eq!((dir, elsewhere.dir(), open_spill.dir()), (DirId(0), DirId(1), DirId(0)));
 
     fs::remove_dir_all(home.path()).unwrap();
     assert!(store.get(key).is_ok(), "nobody has noticed yet");
     // Writing goes on into the nameless file; giving it a name cannot work.
     open_spill.write_all(b"more").unwrap();
-    let error = open_spill.commit("b").unwrap_err();
+    let error = open_spill.commit("c").unwrap_err();
     assert!(matches!(&error, DiskError::Failed { others_left: 1, .. }), "{error}");
     assert!(error.is_retryable());
     assert!(error.to_string().contains(home.path().to_str().unwrap()), "{error}");
 
     assert_eq!(dirs.failed_dirs(), [DirId(0)]);
     assert_eq!(store.get(key).unwrap_err(), Missing::Removed(key));
-    assert_eq!(dirs.create("c").unwrap().dir(), DirId(1));
+    assert_eq!(dirs.create("d").unwrap().dir(), DirId(1));
 }
 
 #[test]
