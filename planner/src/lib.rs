@@ -4,9 +4,15 @@
 //! be computed*; how data moves is `millstream-shuffle`'s, and who runs it where is `millstream`'s.
 //!
 //! - [`ids`]: the identities of jobs, stages, shuffles and lineage nodes.
+//! - [`expr`]: expressions over columns, as a program writes them.
+//! - [`logical`]: plans of `DataFrame` programs, with names and types resolved.
+//! - [`physical`]: operators and expressions as they are run.
 //! - [`lineage`]: the graph of operations a program has built.
 //! - [`stages`]: that graph cut at its exchanges into stages.
 
+pub mod expr;
 pub mod ids;
 pub mod lineage;
+pub mod logical;
+pub mod physical;
 pub mod stages;
