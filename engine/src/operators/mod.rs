@@ -1,8 +1,11 @@
 //! What tasks do with state: combining by key, external sorting, walking groups. Each operator asks
 //! the task's budget as its state grows and spills itself when it is refused.
 //!
+//! Those of `Rdd`s work row by row on typed values and lie here; those of `DataFrame`s are in [`batches`].
+//!
 //! Operators know keys, rows and the task they run in; nothing of lineage, stages or jobs.
 
+pub(crate) mod batches;
 mod cell;
 mod compact;
 mod group;

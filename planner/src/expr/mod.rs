@@ -21,6 +21,8 @@ pub use scalar::{Scalar, ScalarType};
 pub enum Expr {
     /// A column by name.
     Column(ColumnName),
+    /// A column by position: what names become when a plan is built.
+    Field(u32),
     /// All columns, or all of one side (`l.*`), in a selection.
     Wildcard {
         /// The side.
@@ -290,14 +292,16 @@ impl Expr {
     /// Whether it has no children.
     #[must_use]
     pub fn is_leaf(&self) -> bool {
-        matches!(self, Self::Column(_) | Self::Wildcard { .. } | Self::Literal(_))
+        matches!(self, Self::Column(_) | Self::Field(_) | Self::Wildcard { .. } | Self::Literal(_))
     }
 
     /// Its children, in order.
     #[must_use]
     pub fn children(&self) -> Vec<&ExprRef> {
         match self {
-            Self::Column(_) | Self::Wildcard { .. } | Self::Literal(_) => Vec::new(),
+            Self::Column(_) | Self::Field(_) | Self::Wildcard { .. } | Self::Literal(_) => {
+                Vec::new()
+            }
             Self::Alias { expr, .. } | Self::Unary { expr, .. } | Self::Cast { expr, .. } => {
                 vec![expr]
             }
@@ -320,7 +324,9 @@ impl Expr {
     /// Its children, to be changed, in the same order.
     pub fn children_mut(&mut self) -> Vec<&mut ExprRef> {
         match self {
-            Self::Column(_) | Self::Wildcard { .. } | Self::Literal(_) => Vec::new(),
+            Self::Column(_) | Self::Field(_) | Self::Wildcard { .. } | Self::Literal(_) => {
+                Vec::new()
+            }
             Self::Alias { expr, .. } | Self::Unary { expr, .. } | Self::Cast { expr, .. } => {
                 vec![expr]
             }

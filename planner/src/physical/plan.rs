@@ -38,6 +38,15 @@ pub enum Op {
     Scan(Scan),
     /// One row without columns, in one partition.
     OneRow,
+    /// The rows of another stage, or of a node outside of this plan.
+    Input {
+        /// Which of the inputs of the stage.
+        index: u32,
+        /// The number of partitions; a broadcast is read whole by each.
+        partitions: u32,
+        /// Whether it is a broadcast.
+        broadcast: bool,
+    },
     /// Keeps the rows for which the one root of the program is true.
     Filter {
         /// Reads.
@@ -310,7 +319,7 @@ impl Op {
     #[must_use]
     pub fn inputs(&self) -> Vec<OpId> {
         match self {
-            Self::Scan(_) | Self::OneRow => Vec::new(),
+            Self::Scan(_) | Self::OneRow | Self::Input { .. } => Vec::new(),
             Self::Filter { input, .. }
             | Self::Project { input, .. }
             | Self::Expand { input, .. }

@@ -1,0 +1,94 @@
+//! Batches on disk: what an operator over columns puts away by partition and reads again.
+//!
+//! What is spilled when, and by which partitions, is the operator's decision.
+
+use std::rc::Rc;
+
+use arrow::array::RecordBatch;
+use millstream_shuffle::budget::SpillCause;
+use millstream_shuffle::read::{BlockReader, Segment};
+use millstream_shuffle::write::SegmentWriter;
+
+use super::batch::Batch;
+use super::stream::{BatchStream, BoxBatches};
+use crate::executor::{BlockBuilder, Task, TaskError};
+use crate::rdd::decode_rows;
+
+/// Writes batches to one file by partition. Batches of one partition come back in the order in which they were
+/// written. Nothing is buffered but one block a batch.
+pub(crate) struct SpillWriter {
+    task: Task,
+    name: String,
+    writer: SegmentWriter,
+}
+
+/// Batches that were written.
+#[derive(Clone)]
+pub(crate) struct Spilled {
+    segment: Segment,
+}
+
+impl SpillWriter {
+    /// A file of so many partitions.
+    pub(crate) fn new(task: &Task, partitions: u32) -> Result<Self, TaskError> {
+        let name = task.file_name("spill");
+        let mut writer =
+            SegmentWriter::create(&task.runtime.dirs, &name, partitions, task.runtime.codec)?;
+        writer.keep_runs();
+        Ok(Self { task: Rc::clone(task), name, writer })
+    }
+
+    /// Adds a batch to a partition. Partitions come in increasing order within a run; [`Self::begin_run`] starts over.
+    pub(crate) fn write(&mut self, partition: u32, batch: RecordBatch) -> Result<(), TaskError> {
+        self.task.check()?;
+        let mut block = BlockBuilder::new(0);
+        block.push(&Batch(batch))?;
+        let before = self.writer.bytes_written();
+        block.flush(|payload, rows| self.writer.write_block(partition, payload, rows, None))?;
+        self.task.spilled(SpillCause::Refused, self.writer.bytes_written() - before);
+        Ok(())
+    }
+
+    /// Lets partitions start over from the first.
+    pub(crate) fn begin_run(&mut self) {
+        self.writer.begin_run();
+    }
+
+    /// Ends the file.
+    pub(crate) fn finish(self) -> Result<Spilled, TaskError> {
+        Ok(Spilled { segment: self.writer.finish(&self.name)? })
+    }
+}
+
+impl Spilled {
+    /// The batches of a partition, as often as one likes.
+    pub(crate) fn read(&self, task: &Task, partition: u32) -> Result<BoxBatches, TaskError> {
+        let reader = self.segment.read(partition)?;
+        Ok(Box::new(SpillReader { task: Rc::clone(task), reader, _file: self.segment.clone() }))
+    }
+
+    /// Encoded bytes of a partition.
+    pub(crate) fn bytes(&self, partition: u32) -> u64 {
+        self.segment.bytes(partition)
+    }
+}
+
+struct SpillReader {
+    task: Task,
+    reader: BlockReader,
+    /// Keeps the file for as long as it is read.
+    _file: Segment,
+}
+
+impl BatchStream for SpillReader {
+    fn next(&mut self) -> Result<Option<RecordBatch>, TaskError> {
+        self.task.check()?;
+        let mut payload = Vec::new();
+        let Some(rows) = self.reader.next_into(&mut payload)? else { return Ok(None) };
+        let mut batches = decode_rows::<Batch>(payload, rows as usize)?;
+        match (batches.pop(), batches.is_empty()) {
+            (Some(Batch(batch)), true) => Ok(Some(batch)),
+            _ => Err(TaskError::internal("a spilled block is not one batch")),
+        }
+    }
+}
