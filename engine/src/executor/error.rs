@@ -1,5 +1,6 @@
 //! Why a task fails, as the code inside it sees it.
 
+use arrow::error::ArrowError;
 use millstream_planner::ids::ShuffleId;
 use millstream_shuffle::budget::Refused;
 use millstream_shuffle::read::SegmentError;
@@ -118,6 +119,22 @@ impl From<CodeError> for TaskError {
 impl From<CodecError> for TaskError {
     fn from(error: CodecError) -> Self {
         Self::Data(format!("a record cannot be encoded: {error}"))
+    }
+}
+
+/// For kernels over columns, whose types the planner has checked.
+impl From<ArrowError> for TaskError {
+    fn from(error: ArrowError) -> Self {
+        match error {
+            ArrowError::ExternalError(source) => Self::Data(source.to_string()),
+            ArrowError::ArithmeticOverflow(_)
+            | ArrowError::DivideByZero
+            | ArrowError::CastError(_)
+            | ArrowError::ParseError(_)
+            | ArrowError::OffsetOverflowError(_)
+            | ArrowError::DictionaryKeyOverflowError => Self::Data(error.to_string()),
+            other => Self::Internal(other.to_string()),
+        }
     }
 }
 

@@ -108,16 +108,16 @@ fn shares(weights: &[f64]) -> Vec<(f64, f64)> {
 }
 
 /// Seeded random numbers, one sequence a partition (SplitMix64).
-pub(super) struct Draw(u64);
+pub(crate) struct Draw(u64);
 
 impl Draw {
-    pub(super) fn new(seed: u64, partition: u32) -> Self {
+    pub(crate) fn new(seed: u64, partition: u32) -> Self {
         let mut draw = Self(seed ^ u64::from(partition).wrapping_mul(0xd1b5_4a32_d192_ed03));
         draw.bits();
         draw
     }
 
-    pub(super) fn bits(&mut self) -> u64 {
+    pub(crate) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -126,7 +126,7 @@ impl Draw {
     }
 
     /// Uniform in [0, 1).
-    fn next(&mut self) -> f64 {
+    pub(crate) fn next(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 

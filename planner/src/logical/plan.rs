@@ -1,5 +1,7 @@
 //! The nodes of a logical plan.
 
+use std::any::Any;
+use std::fmt;
 use std::mem;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -30,11 +32,36 @@ pub struct Field {
     pub nullable: bool,
 }
 
+/// What a table is to the engine, which alone looks inside. Two are equal if they are the same object.
+#[derive(Clone)]
+pub struct Source(pub Arc<dyn Any + Send + Sync>);
+
+impl PartialEq for Source {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Default for Source {
+    /// A source of nothing.
+    fn default() -> Self {
+        Self(Arc::new(()))
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Source")
+    }
+}
+
 /// A source of rows that the engine knows; the planner sees its shape alone.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table {
     /// Its number among the sources of the application.
     pub id: u64,
+    /// What it is to the engine.
+    pub source: Source,
     /// Its name in plans, such as `parquet orders.parquet and 3 more`.
     pub name: Arc<str>,
     /// All its columns.

@@ -30,11 +30,11 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 compile_error!("the partition hash is defined on little-endian memory");
 
 /// Arbitrary, and private to placement: no hash table is seeded with it.
-const SEED: u64 = 0x45a3_17f2_9c1e_6b8d;
+pub(super) const SEED: u64 = 0x45a3_17f2_9c1e_6b8d;
 /// An odd multiplier with an even spread of bits (from the wyhash family of functions).
-const MIX: u64 = 0xa076_1d64_78bd_642f;
+pub(super) const MIX: u64 = 0xa076_1d64_78bd_642f;
 /// Separates finishing from one more integer written.
-const FINISH: u64 = 0xe703_7ed1_a0b4_28db;
+pub(super) const FINISH: u64 = 0xe703_7ed1_a0b4_28db;
 
 /// A [`Hasher`] of the specified partition hash; see the module's definition.
 ///
@@ -60,7 +60,7 @@ impl Default for PartitionHasher {
 }
 
 #[inline]
-fn fold(a: u64, b: u64) -> u64 {
+pub(super) fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product as u64) ^ ((product >> 64) as u64)
 }
