@@ -18,4 +18,5 @@ pub mod rss;
 pub mod sorted;
 pub mod tally;
 pub mod threads;
+pub mod tpch;
 pub mod wordcount;

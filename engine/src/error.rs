@@ -1,5 +1,6 @@
 //! What an action or the set-up of a context can fail with.
 
+use millstream_planner::PlanError;
 use millstream_planner::stages::CutError;
 use millstream_shuffle::net::channel::ChannelError;
 use millstream_shuffle::net::serve::ServeError;
@@ -70,6 +71,23 @@ pub enum Error {
         /// The action.
         action: &'static str,
     },
+    /// A mistake in a frame's plan.
+    #[error(transparent)]
+    Frame(#[from] PlanError),
+    /// Rows of a frame and values of a Rust type that do not fit each other.
+    #[error(
+        "rows and values of {row_type} do not fit each other: {why}. A struct has fields named as the columns are, a tuple \
+         one for each column; a column with NULLs is an Option"
+    )]
+    Rows {
+        /// The Rust type.
+        row_type: &'static str,
+        /// What does not fit.
+        why: String,
+    },
+    /// A fault of the engine.
+    #[error("internal error: {0}; please report it")]
+    Internal(String),
     /// Operands that do not go together.
     #[error("`{operation}`: {why}")]
     Mismatch {
@@ -139,6 +157,16 @@ pub enum Error {
 }
 
 impl Error {
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::Internal(message.into())
+    }
+
+    /// For kernels over columns whose types have been checked.
+    #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+    pub(crate) fn of_arrow(error: arrow::error::ArrowError) -> Self {
+        Self::Internal(error.to_string())
+    }
+
     /// For `map_err` on what the operating system refuses.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::System { what, source }

@@ -25,8 +25,10 @@
 mod allocator;
 pub mod closure;
 mod context;
+mod dataframe;
 mod driver;
 mod error;
+mod eval;
 pub mod events;
 mod executor;
 pub mod io;
@@ -40,8 +42,12 @@ mod shared;
 pub mod text;
 
 pub use context::{Context, ContextBuilder, Demand, ExecutorStatus};
+pub use dataframe::{DataFrame, GroupBy, IntoColumn, IntoColumns, Reader, Writer};
 pub use error::Error;
 pub use metrics::Metrics;
+pub use millstream_planner::expr as functions;
+pub use millstream_planner::logical::JoinType;
+pub use millstream_planner::physical::JoinStrategy;
 pub use millstream_shuffle::block::Codec;
 pub use millstream_shuffle::net::channel::TlsFiles;
 pub use rdd::{

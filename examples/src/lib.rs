@@ -5,6 +5,7 @@ pub mod end;
 pub mod generate;
 pub mod input;
 pub mod options;
+pub mod tpch;
 pub mod weblog;
 
 /// The README's Rust blocks, compiled and run with the documentation tests.

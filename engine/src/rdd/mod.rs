@@ -57,6 +57,7 @@ pub use data::{Data, Key};
 pub(crate) use data::{Postcard, decode_rows};
 pub use narrow::PartitionRows;
 pub(crate) use node::{Input, Layout, Node, NodeSpec, Shuffle};
+pub(crate) use pair::ReadRows;
 pub(crate) use op::{
     Action, ActionCode, Code, MapSide, Operation, Payload, WriteFn, action, map_side, operation,
     typed,
@@ -122,6 +123,11 @@ impl<T: Data> Rdd<T> {
     pub(crate) fn from_spec(context: &Context, spec: NodeSpec) -> Self {
         let id = context.inner().next_node();
         let node = Node::new(spec, id, context.inner().downgrade());
+        Self { context: context.clone(), node, exchange: None, marker: PhantomData }
+    }
+
+    /// A handle on a node whose rows are of this type.
+    pub(crate) fn of_node(context: &Context, node: Arc<Node>) -> Self {
         Self { context: context.clone(), node, exchange: None, marker: PhantomData }
     }
 

@@ -336,6 +336,62 @@ impl Op {
     }
 }
 
+impl Op {
+    /// Its name in plans.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Scan(_) => "scan",
+            Self::OneRow => "one row",
+            Self::Input { .. } => "input",
+            Self::Filter { .. } => "filter",
+            Self::Project { .. } => "project",
+            Self::Expand { .. } => "expand",
+            Self::Aggregate(aggregate) => match aggregate.mode {
+                AggregateMode::Partial => "partial aggregate",
+                AggregateMode::Final => "final aggregate",
+                AggregateMode::Single => "aggregate",
+            },
+            Self::Join(join) => match join.strategy {
+                JoinStrategy::Hash => "hash join",
+                JoinStrategy::Broadcast => "broadcast join",
+                JoinStrategy::Merge => "merge join",
+                JoinStrategy::NestedLoop => "nested loop join",
+            },
+            Self::Sort { fetch: None, .. } => "sort",
+            Self::Sort { .. } => "top",
+            Self::Limit { .. } => "limit",
+            Self::Window(_) => "window",
+            Self::Union { .. } => "union",
+            Self::Explode { .. } => "explode",
+            Self::Sample { .. } => "sample",
+            Self::Exchange { .. } => "exchange",
+        }
+    }
+
+    /// The expressions it evaluates.
+    #[must_use]
+    pub fn programs(&self) -> Vec<&Program> {
+        match self {
+            Self::Scan(scan) => scan.predicate.iter().collect(),
+            Self::Filter { predicate, .. } => vec![predicate],
+            Self::Project { columns, .. } => vec![columns],
+            Self::Expand { projections, .. } => projections.iter().collect(),
+            Self::Aggregate(aggregate) => vec![&aggregate.columns],
+            Self::Join(join) => {
+                [&join.left_keys, &join.right_keys].into_iter().chain(&join.residual).collect()
+            }
+            Self::Sort { keys, .. } => vec![keys],
+            Self::Window(window) => vec![&window.columns],
+            Self::Exchange { to, .. } => match to {
+                Distribution::Hash { keys, .. } | Distribution::Range { keys, .. } => vec![keys],
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        }
+    }
+}
+
 impl PhysicalPlan {
     /// The operator at a place of this plan.
     #[must_use]

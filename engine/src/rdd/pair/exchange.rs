@@ -129,7 +129,7 @@ impl<K: Data, V: Data, P: Placement<K>> MapSide for Scatter<K, V, P> {
 }
 
 /// The reduce side that takes rows as they come, map output by map output.
-pub(in crate::rdd) struct ReadRows<T>(PhantomData<fn() -> T>);
+pub(crate) struct ReadRows<T>(PhantomData<fn() -> T>);
 
 impl<T: Data> Operation for ReadRows<T> {
     type Params = ();

@@ -15,4 +15,5 @@ mod group;
 mod join;
 mod values;
 
-pub(super) use exchange::{ReadRows, Scatter, exchange};
+pub(crate) use exchange::ReadRows;
+pub(super) use exchange::{Scatter, exchange};

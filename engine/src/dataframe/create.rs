@@ -1,0 +1,225 @@
+//! Frames of what is in memory, and of `Rdd`s; and back.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
+use millstream_planner::logical::{Source, Table, builder};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_arrow::schema::{SchemaLike, TracingOptions};
+
+use super::DataFrame;
+use super::run::TableSource;
+use crate::context::Context;
+use crate::error::Error;
+use crate::operators::batches::{BATCH_ROWS, Batch};
+use crate::rdd::{Data, Rdd};
+
+impl Context {
+    /// A frame of batches of columns, all of one schema; each is a part of one partition.
+    ///
+    /// # Errors
+    /// If the schemas differ.
+    pub fn from_batches(
+        &self,
+        schema: SchemaRef,
+        batches: impl IntoIterator<Item = RecordBatch>,
+    ) -> Result<DataFrame, Error> {
+        let columns = normal_schema(&schema);
+        let mut pieces = Vec::new();
+        let mut rows = 0;
+        for batch in batches {
+            if batch.schema().fields() != schema.fields() {
+                return Err(Error::Mismatch {
+                    operation: "from_batches",
+                    why: "the batches have different columns; cast them to one schema".to_owned(),
+                });
+            }
+            rows += batch.num_rows() as u64;
+            let batch = normal_batch(&batch, &columns)?;
+            for start in (0..batch.num_rows()).step_by(BATCH_ROWS) {
+                let count = BATCH_ROWS.min(batch.num_rows() - start);
+                pieces.push(Batch(batch.slice(start, count)));
+            }
+        }
+        let partitions = self.inner().default_partitions().unwrap_or(8).max(1);
+        let partitions = partitions.min(pieces.len().max(1) as u32);
+        let rdd = self.parallelize(pieces, partitions);
+        Ok(DataFrame::of_rows_known(rdd, "batches", columns, Some(rows)))
+    }
+
+    /// A frame of Rust values: structs, whose fields become columns, or tuples, whose columns are named `0`, `1`, ...
+    /// (see [`DataFrame::rename_all`]). Types follow from the Rust type, or from the values where it does not say.
+    ///
+    /// # Errors
+    /// If the values have no common columns.
+    pub fn from_rows<T: Serialize + DeserializeOwned>(
+        &self,
+        rows: impl IntoIterator<Item = T>,
+    ) -> Result<DataFrame, Error> {
+        let rows: Vec<T> = rows.into_iter().collect();
+        let fields = fields_of(&rows)?;
+        let batch = serde_arrow::to_record_batch(&fields, &rows).map_err(rows_error::<T>)?;
+        self.from_batches(batch.schema(), [batch])
+    }
+
+    /// The numbers from `start` to below `end`, in the column `id`.
+    #[must_use]
+    pub fn frame_range(&self, start: i64, end: i64, partitions: u32) -> DataFrame {
+        let schema = Arc::new(Schema::new(vec![arrow::datatypes::Field::new(
+            "id",
+            DataType::Int64,
+            false,
+        )]));
+        let of = Arc::clone(&schema);
+        let batches = self.range(start..end, partitions).map_partitions(|_, rows| {
+            let mut rows = rows;
+            std::iter::from_fn(move || {
+                let ids: Vec<i64> = rows.by_ref().take(BATCH_ROWS).collect();
+                (!ids.is_empty()).then(|| id_batch(ids)).flatten()
+            })
+        });
+        let rows = u64::try_from(i128::from(end) - i128::from(start)).unwrap_or(0);
+        DataFrame::of_rows_known(batches, "range", of, Some(rows))
+    }
+}
+
+fn id_batch(ids: Vec<i64>) -> Option<Batch> {
+    let ids = arrow::array::Int64Array::from(ids);
+    let schema =
+        Schema::new(vec![arrow::datatypes::Field::new("id", DataType::Int64, false)]);
+    RecordBatch::try_new(Arc::new(schema), vec![Arc::new(ids)]).ok().map(Batch)
+}
+
+impl DataFrame {
+    /// The frame of an `Rdd` of batches.
+    pub(super) fn of_rows(rows: Rdd<Batch>, name: &str, schema: SchemaRef) -> Self {
+        Self::of_rows_known(rows, name, schema, None)
+    }
+
+    pub(super) fn of_rows_known(
+        rows: Rdd<Batch>,
+        name: &str,
+        schema: SchemaRef,
+        count: Option<u64>,
+    ) -> Self {
+        let context = rows.context().clone();
+        let table = Table {
+            id: rows.node.id.0,
+            name: name.into(),
+            schema,
+            rows: count,
+            bytes: None,
+            partitions: rows.partitions(),
+            takes_predicates: false,
+            columns: Vec::new(),
+            source: Source(Arc::new(TableSource::Rows(rows))),
+        };
+        Self::new(&context, builder::scan(Arc::new(table)))
+    }
+
+    /// The rows as values of a Rust type, as [`Self::collect_rows`] has them.
+    ///
+    /// # Errors
+    /// A mistake in the plan. A row that is no such value fails the job.
+    pub fn to_rdd<T: Data>(&self) -> Result<Rdd<T>, Error> {
+        Ok(self.rows()?.map_partitions(|_, batches| {
+            batches.flat_map(|Batch(batch)| match serde_arrow::from_record_batch::<Vec<T>>(&batch) {
+                Ok(rows) => rows,
+                #[expect(clippy::panic, reason = "a panic of user code is how a closure fails a task")]
+                Err(error) => panic!(
+                    "a row of the frame is no {}: {error}",
+                    std::any::type_name::<T>()
+                ),
+            })
+        }))
+    }
+}
+
+impl<T: Data> Rdd<T> {
+    /// The rows as a frame; see [`Context::from_rows`]. The columns follow from the type, or from the first rows where
+    /// it does not say.
+    ///
+    /// # Errors
+    /// If the type has no columns.
+    pub fn to_frame(&self) -> Result<DataFrame, Error> {
+        let fields = match fields_of::<T>(&[]) {
+            Ok(fields) => fields,
+            Err(_) => fields_of(&self.take(1000)?)?,
+        };
+        let schema = normal_schema(&Schema::new(fields.clone()));
+        let batches = self.map_partitions_with(fields, |fields, _, rows| {
+            let fields = fields.clone();
+            let mut rows = rows;
+            std::iter::from_fn(move || {
+                let chunk: Vec<T> = rows.by_ref().take(BATCH_ROWS).collect();
+                (!chunk.is_empty()).then(|| to_batch(&fields, &chunk))
+            })
+        });
+        Ok(DataFrame::of_rows(batches, "rdd", schema))
+    }
+}
+
+fn to_batch<T: Data>(fields: &[FieldRef], rows: &[T]) -> Batch {
+    let batch = serde_arrow::to_record_batch(fields, &rows).map_err(|error| error.to_string());
+    let normal = batch.and_then(|batch| {
+        let schema = normal_schema(&batch.schema());
+        normal_batch(&batch, &schema).map_err(|error| error.to_string())
+    });
+    match normal {
+        Ok(batch) => Batch(batch),
+        #[expect(clippy::panic, reason = "a panic of user code is how a closure fails a task")]
+        Err(error) => panic!("a {} does not fit its columns: {error}", std::any::type_name::<T>()),
+    }
+}
+
+fn fields_of<T: Serialize + DeserializeOwned>(rows: &[T]) -> Result<Vec<FieldRef>, Error> {
+    let options = || TracingOptions::default().strings_as_large_utf8(false);
+    let of_type = Vec::<FieldRef>::from_type::<T>(options());
+    let fields = match of_type {
+        Err(_) if !rows.is_empty() => Vec::<FieldRef>::from_samples(rows, options().coerce_numbers(true)),
+        of_type => of_type,
+    };
+    fields.map_err(rows_error::<T>)
+}
+
+fn rows_error<T>(error: serde_arrow::Error) -> Error {
+    Error::Rows { row_type: std::any::type_name::<T>(), why: error.to_string() }
+}
+
+/// The schema with the types that operators work on: strings as views.
+pub(super) fn normal_schema(schema: &Schema) -> SchemaRef {
+    let field = |field: &FieldRef| {
+        let data_type = normal_type(field.data_type());
+        arrow::datatypes::Field::new(field.name(), data_type, field.is_nullable())
+    };
+    Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()))
+}
+
+fn normal_type(data_type: &DataType) -> DataType {
+    let child = |field: &FieldRef| {
+        let data_type = normal_type(field.data_type());
+        Arc::new(arrow::datatypes::Field::new(field.name(), data_type, field.is_nullable()))
+    };
+    match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+        DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
+        DataType::List(field) | DataType::LargeList(field) => DataType::List(child(field)),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(child).collect()),
+        DataType::Timestamp(_, zone) => {
+            DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, zone.clone())
+        }
+        DataType::Date64 => DataType::Date32,
+        other => other.clone(),
+    }
+}
+
+fn normal_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Error> {
+    let cast = |(column, field): (&arrow::array::ArrayRef, &FieldRef)| {
+        arrow::compute::cast(column, field.data_type())
+    };
+    let columns = batch.columns().iter().zip(schema.fields()).map(cast).collect::<Result<_, _>>();
+    columns
+        .and_then(|columns| crate::operators::batches::batch_of(schema, columns, batch.num_rows()))
+        .map_err(Error::of_arrow)
+}
