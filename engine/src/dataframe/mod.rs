@@ -17,6 +17,7 @@
 
 mod actions;
 mod create;
+mod describe;
 mod explain;
 mod group;
 mod names;

@@ -73,7 +73,7 @@ struct Lowering<'a> {
 impl Lowering<'_> {
     fn add(&mut self, piece: StagePiece) -> Result<(), Error> {
         let stage = self.stage(&piece)?;
-        let node = match piece.to {
+        let node = match piece.output.clone() {
             Some(to) => self.exchange(stage, to),
             None => stage,
         };
