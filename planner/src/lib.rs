@@ -5,14 +5,18 @@
 //!
 //! - [`ids`]: the identities of jobs, stages, shuffles and lineage nodes.
 //! - [`expr`]: expressions over columns, as a program writes them.
+//! - [`types`]: which types expressions take and give.
 //! - [`logical`]: plans of `DataFrame` programs, with names and types resolved.
 //! - [`physical`]: operators and expressions as they are run.
 //! - [`lineage`]: the graph of operations a program has built.
 //! - [`stages`]: that graph cut at its exchanges into stages.
+//! - [`error`]: what can be wrong with a plan.
 
+pub mod error;
 pub mod expr;
 pub mod ids;
 pub mod lineage;
 pub mod logical;
 pub mod physical;
 pub mod stages;
+pub mod types;

@@ -3,6 +3,7 @@
 //!
 //! Semantics follow Spark 4 in ANSI mode where SQL leaves a choice.
 
+mod display;
 mod functions;
 mod node;
 mod scalar;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use serde::{Deserialize, Serialize};
 
+pub use display::type_name;
 pub use functions::{AggregateFn, ScalarFn, WindowFn};
 pub use node::{ExprRef, deeper};
 pub use scalar::{Scalar, ScalarType};

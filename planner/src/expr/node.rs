@@ -27,6 +27,16 @@ impl ExprRef {
     pub fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
+
+    /// Whether something else refers to it too.
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
+    /// An identity, for as long as it lives.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
 }
 
 /// Runs `walk`, which may recurse once a level of an expression or plan, with enough stack for one

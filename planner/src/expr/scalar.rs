@@ -96,6 +96,35 @@ impl Scalar {
         }
     }
 
+    /// Its value, if it is an integer and not NULL.
+    #[must_use]
+    pub fn as_integer(&self) -> Option<i128> {
+        Some(match self {
+            Self::Int8(value) => i128::from(*value),
+            Self::Int16(value) => i128::from(*value),
+            Self::Int32(value) => i128::from(*value),
+            Self::Int64(value) => i128::from(*value),
+            Self::UInt8(value) => i128::from(*value),
+            Self::UInt16(value) => i128::from(*value),
+            Self::UInt32(value) => i128::from(*value),
+            Self::UInt64(value) => i128::from(*value),
+            _ => return None,
+        })
+    }
+
+    /// Its value as a double, if it is a number and not NULL.
+    #[must_use]
+    pub fn as_double(&self) -> Option<f64> {
+        match self {
+            Self::Float32(value) => Some(f64::from(*value)),
+            Self::Float64(value) => Some(*value),
+            Self::Decimal128 { value, scale, .. } => {
+                Some(*value as f64 / 10_f64.powi(i32::from(*scale)))
+            }
+            other => other.as_integer().map(|value| value as f64),
+        }
+    }
+
     /// Whether it is NULL.
     #[must_use]
     pub fn is_null(&self) -> bool {

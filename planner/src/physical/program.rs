@@ -1,8 +1,10 @@
 //! Expressions as they are run: flat, typed, with columns by position.
 //!
 //! A [`Program`] is a DAG in evaluation order: each expression refers to earlier ones by their place, so that
-//! equal parts are there once, and nothing that walks it recurses. All implicit casts have been made explicit: both sides of a
-//! binary operation have one type (shifts, and date and interval arithmetic excepted).
+//! equal parts are there once, and nothing that walks it recurses. All implicit casts have been made explicit: both
+//! sides of a binary operation have one type. Excepted are shifts, arithmetic of decimals, which keep their own
+//! precision and scale (the result's are those of the expression), and that of dates and intervals, where a date or
+//! timestamp is the left side unless both are.
 
 use arrow_schema::DataType;
 use serde::{Deserialize, Serialize};
