@@ -27,6 +27,7 @@ pub mod closure;
 mod context;
 mod driver;
 mod error;
+mod eval;
 pub mod events;
 mod executor;
 pub mod io;
