@@ -1,0 +1,36 @@
+//! Evaluation of expressions: a [`Program`](millstream_planner::physical::Program) over batches of columns.
+//!
+//! An operator makes one [`Evaluator`] and asks it for the columns, or the filter mask, of each batch. The
+//! semantics are those of Spark 4 in ANSI mode. Aggregates and windows are operators of their own and not here.
+
+mod arith;
+mod calendar;
+mod case;
+mod cast;
+mod compare;
+mod cost;
+mod dates;
+mod decimal;
+mod error;
+mod evaluator;
+mod functions;
+mod in_set;
+mod like;
+mod logic;
+mod math;
+mod merge;
+mod nested;
+mod position;
+mod rows;
+mod scalar;
+mod selection;
+mod strings;
+mod udf;
+mod unary;
+mod value;
+mod zone;
+
+pub(crate) use compare::canonical;
+pub(crate) use error::EvalError;
+pub(crate) use evaluator::{Evaluator, RowOrigin, constant};
+pub(crate) use udf::UdfCode;
