@@ -3,6 +3,7 @@
 //! An operator makes one [`Evaluator`] and asks it for the columns, or the filter mask, of each batch. The
 //! semantics are those of Spark 4 in ANSI mode. Aggregates and windows are operators of their own and not here.
 
+mod arguments;
 mod calendar;
 mod cast;
 mod dates;
@@ -12,6 +13,8 @@ mod math;
 mod nested;
 mod scalar;
 mod strings;
+#[cfg(test)]
+mod testing;
 mod value;
 mod zone;
 
