@@ -4,6 +4,7 @@
 //! semantics are those of Spark 4 in ANSI mode. Aggregates and windows are operators of their own and not here.
 
 mod arith;
+mod arguments;
 mod calendar;
 mod case;
 mod cast;
@@ -27,6 +28,8 @@ mod selection;
 mod strings;
 mod udf;
 mod unary;
+#[cfg(test)]
+mod testing;
 mod value;
 mod zone;
 
