@@ -5,6 +5,7 @@
 //! the planner's decision; what expressions compute is `eval`'s.
 
 mod batch;
+pub(crate) mod keys;
 mod spill;
 mod stream;
 
