@@ -2,9 +2,11 @@
 
 mod plan;
 mod program;
+mod states;
 
 pub use plan::{
     Aggregate, AggregateCall, AggregateMode, Distribution, Join, JoinKind, JoinStrategy, Op, OpId,
     Operator, PhysicalPlan, Scan, SortOption, Window, WindowCall,
 };
 pub use program::{ExprId, ExprOp, PhysicalExpr, Program};
+pub use states::{NARROW_SUM_PRECISION, keeps_set, set_item, state_types};
