@@ -4,6 +4,7 @@ mod compile;
 mod identity;
 mod plan;
 mod program;
+mod states;
 
 pub use compile::compile;
 pub use plan::{
@@ -11,3 +12,4 @@ pub use plan::{
     Operator, PhysicalPlan, Scan, SortOption, Window, WindowCall,
 };
 pub use program::{ExprId, ExprOp, PhysicalExpr, Program};
+pub use states::{NARROW_SUM_PRECISION, keeps_set, set_item, state_types};
