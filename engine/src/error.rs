@@ -1,6 +1,6 @@
 //! What an action or the set-up of a context can fail with.
 
-use millstream_planner::PlanError;
+use millstream_planner::error::PlanError;
 use millstream_planner::stages::CutError;
 use millstream_shuffle::net::channel::ChannelError;
 use millstream_shuffle::net::serve::ServeError;

@@ -70,7 +70,12 @@ fn orders(dir: &Path) -> Result<String, ExampleError> {
             0 => "\"said \"\"later\"\",\ncall again\"",
             _ => "",
         };
-        text.push_str(&format!("{id},{day},c{},{}.{:02},{note}\n", id % 37, id * 7 % 500, id % 100));
+        text.push_str(&format!(
+            "{id},{day},c{},{}.{:02},{note}\n",
+            id % 37,
+            id * 7 % 500,
+            id % 100
+        ));
     }
     let path = dir.join("orders.csv");
     fs::write(&path, text)?;

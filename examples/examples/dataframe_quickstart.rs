@@ -50,9 +50,8 @@ fn run(options: &Options) -> Result<(), ExampleError> {
         sale("south", "bread", 2, 3.2),
         sale("west", "tea", 1, 2.9),
     ])?;
-    let shops = context
-        .from_rows([("north", "Ada"), ("south", "Tim")])?
-        .rename_all(["shop", "manager"]);
+    let shops =
+        context.from_rows([("north", "Ada"), ("south", "Tim")])?.rename_all(["shop", "manager"]);
 
     // Expressions over columns. Nothing runs until a result is asked for.
     let worth = sales

@@ -94,7 +94,14 @@ fn run(options: &Options) -> Result<(), ExampleError> {
     }
     match &options.common.output {
         Some(dir) => {
-            let wanted = ["o_orderkey", "o_custkey", "o_orderdate", "l_linenumber", "l_partkey", "l_extendedprice"];
+            let wanted = [
+                "o_orderkey",
+                "o_custkey",
+                "o_orderdate",
+                "l_linenumber",
+                "l_partkey",
+                "l_extendedprice",
+            ];
             let written = joined.select(wanted).write().parquet(dir)?;
             writeln!(stdout(), "{} rows in {} files", written.rows, written.files.len())?;
         }

@@ -40,7 +40,8 @@ fn run(options: &Options) -> Result<(), ExampleError> {
 
     let of_user = window().partition_by([col("user")]).order_by([col("time_ms")]);
     let gap_ms = options.gap_minutes * 60_000;
-    let since_last = col("time_ms").cast_to::<i64>() - lag(col("time_ms").cast_to::<i64>(), 1).over(of_user.clone());
+    let since_last = col("time_ms").cast_to::<i64>()
+        - lag(col("time_ms").cast_to::<i64>(), 1).over(of_user.clone());
     let sessions = requests
         .with_column("gap", coalesce([since_last, lit(i64::MAX)]))
         .with_column("begins", when(col("gap").gt(gap_ms), 1).otherwise(0))

@@ -105,9 +105,8 @@ impl Answers {
 }
 
 fn first_difference(found: &[Vec<Value>], expected: &[Vec<Value>]) -> Option<Difference> {
-    let agree = |a: &[Value], b: &[Value]| {
-        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.agrees(b))
-    };
+    let agree =
+        |a: &[Value], b: &[Value]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.agrees(b));
     let row = found.iter().zip(expected).position(|(a, b)| !agree(a, b))?;
     let shown = |row: &[Value]| row.iter().map(Value::key).collect::<Vec<_>>().join(",");
     Some(Difference::Value {
@@ -124,7 +123,10 @@ fn sorted(mut rows: Vec<Vec<Value>>) -> Vec<Vec<Value>> {
 
 fn read(path: &Path) -> io::Result<Vec<Vec<Value>>> {
     let text = fs::read_to_string(path)?;
-    Ok(text.lines().map(|line| fields(line).iter().map(|field| Value::of(field)).collect()).collect())
+    Ok(text
+        .lines()
+        .map(|line| fields(line).iter().map(|field| Value::of(field)).collect())
+        .collect())
 }
 
 /// The fields of a CSV line: quotes around a field, doubled inside.

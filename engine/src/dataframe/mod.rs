@@ -30,7 +30,7 @@ mod write;
 use std::fmt;
 use std::sync::Arc;
 
-use millstream_planner::PlanError;
+use millstream_planner::error::PlanError;
 use millstream_planner::logical::{PlanRef, Schema};
 
 pub use group::GroupBy;

@@ -8,8 +8,10 @@
 //! ```text
 //! NULL               state = fold(state ^ NULL, MIX)
 //! boolean, integer   as an integer of its width; signed ones as the unsigned of the same width
-//! float              as the integer of its canonical bits: -0.0 is 0.0, every NaN is one key
-//! decimal, interval  its bytes, as integers of 64 bits, little-endian
+//! float              as the integer of its canonical bits: -0.0 is 0.0, every NaN is one key; of 16 bits
+//!                    as one of 32
+//! decimal            as its words of 64 bits, the lowest first
+//! interval           as months, days and the rest, each an integer of its width
 //! date, timestamp    as their integer
 //! string, binary     as bytes, whatever their layout
 //! dictionary         as its value
@@ -20,15 +22,13 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, FixedSizeListArray, GenericListArray,
-    OffsetSizeTrait, PrimitiveArray, downcast_dictionary_array,
+    Array, ArrayRef, AsArray, FixedSizeListArray, GenericListArray, OffsetSizeTrait,
+    downcast_dictionary_array,
 };
-use arrow::datatypes::{
-    DataType, Decimal128Type, Decimal256Type, Float16Type, Float32Type, Float64Type,
-    IntervalDayTimeType, IntervalMonthDayNanoType,
-};
-use arrow::error::ArrowError;
+use arrow::datatypes::{DataType, IntervalDayTime, IntervalMonthDayNano, i256};
 use arrow::downcast_primitive_array;
+use arrow::error::ArrowError;
+use half::f16;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::hash::{FINISH, MIX, SEED, fold};
@@ -61,44 +61,15 @@ fn feed(column: &ArrayRef, states: &mut [u64]) -> Result<(), ArrowError> {
             let values = array.as_boolean();
             each(array, states, |state, row| mix(state, u64::from(values.value(row))));
         }
-        DataType::Float16 => {
-            let values = array.as_primitive::<Float16Type>().values();
-            each(array, states, |state, row| mix(state, half_bits(values[row].to_f32())));
+        DataType::Utf8 => {
+            strings(array, states, |row| array.as_string::<i32>().value(row).as_bytes())
         }
-        DataType::Float32 => primitive::<Float32Type>(array, states, |x| {
-            u64::from(canonical_f32_bits(x))
-        }),
-        DataType::Float64 => primitive::<Float64Type>(array, states, canonical_f64_bits),
-        DataType::Decimal128(_, _) => {
-            let values = array.as_primitive::<Decimal128Type>().values();
-            each(array, states, |state, row| wide(state, values[row]));
-        }
-        DataType::Decimal256(_, _) => {
-            let values = array.as_primitive::<Decimal256Type>().values();
-            each(array, states, |state, row| {
-                let (low, high) = values[row].to_parts();
-                wide(wide(state, low as i128), high)
-            });
-        }
-        DataType::Interval(arrow::datatypes::IntervalUnit::MonthDayNano) => {
-            let values = array.as_primitive::<IntervalMonthDayNanoType>().values();
-            each(array, states, |state, row| {
-                let value = values[row];
-                let days = mix(mix(state, value.months as u32 as u64), value.days as u32 as u64);
-                mix(days, value.nanoseconds as u64)
-            });
-        }
-        DataType::Interval(arrow::datatypes::IntervalUnit::DayTime) => {
-            let values = array.as_primitive::<IntervalDayTimeType>().values();
-            each(array, states, |state, row| {
-                mix(mix(state, values[row].days as u32 as u64), values[row].milliseconds as u32 as u64)
-            });
-        }
-        DataType::Utf8 => strings(array, states, |row| array.as_string::<i32>().value(row).as_bytes()),
         DataType::LargeUtf8 => {
             strings(array, states, |row| array.as_string::<i64>().value(row).as_bytes());
         }
-        DataType::Utf8View => strings(array, states, |row| array.as_string_view().value(row).as_bytes()),
+        DataType::Utf8View => {
+            strings(array, states, |row| array.as_string_view().value(row).as_bytes())
+        }
         DataType::Binary => strings(array, states, |row| array.as_binary::<i32>().value(row)),
         DataType::LargeBinary => strings(array, states, |row| array.as_binary::<i64>().value(row)),
         DataType::BinaryView => strings(array, states, |row| array.as_binary_view().value(row)),
@@ -128,7 +99,7 @@ fn feed(column: &ArrayRef, states: &mut [u64]) -> Result<(), ArrowError> {
             });
         }
         _ => downcast_primitive_array!(
-            array => each(array, states, |state, row| mix(state, word(array.value(row)))),
+            array => each(array, states, |state, row| array.value(row).feed(state)),
             other => return Err(ArrowError::NotYetImplemented(format!(
                 "rows cannot be placed by a column of type {other}"
             ))),
@@ -142,35 +113,74 @@ fn mix(state: u64, word: u64) -> u64 {
     fold(state ^ word, MIX)
 }
 
-#[inline]
-fn wide(state: u64, value: i128) -> u64 {
-    mix(mix(state, value as u64), (value >> 64) as u64)
+/// A value of a column of fixed width, fed to the state of its row.
+trait Feed {
+    fn feed(self, state: u64) -> u64;
 }
 
-fn half_bits(x: f32) -> u64 {
-    u64::from(canonical_f32_bits(x))
-}
-
-/// An integer as an unsigned word of its own width.
-trait Word {
-    fn word(self) -> u64;
-}
-
-macro_rules! word {
+macro_rules! feed_integer {
     ($($signed:ty as $unsigned:ty),*) => {
-        $(impl Word for $signed {
+        $(impl Feed for $signed {
             #[inline]
-            fn word(self) -> u64 {
-                self as $unsigned as u64
+            fn feed(self, state: u64) -> u64 {
+                mix(state, self as $unsigned as u64)
             }
         })*
     };
 }
 
-word!(i8 as u8, i16 as u16, i32 as u32, i64 as u64, u8 as u8, u16 as u16, u32 as u32, u64 as u64);
+feed_integer! {
+    i8 as u8, i16 as u16, i32 as u32, i64 as u64, u8 as u8, u16 as u16, u32 as u32, u64 as u64
+}
 
-fn word<T: Word>(value: T) -> u64 {
-    value.word()
+impl Feed for f64 {
+    #[inline]
+    fn feed(self, state: u64) -> u64 {
+        mix(state, canonical_f64_bits(self))
+    }
+}
+
+impl Feed for f32 {
+    #[inline]
+    fn feed(self, state: u64) -> u64 {
+        mix(state, u64::from(canonical_f32_bits(self)))
+    }
+}
+
+impl Feed for f16 {
+    #[inline]
+    fn feed(self, state: u64) -> u64 {
+        self.to_f32().feed(state)
+    }
+}
+
+impl Feed for i128 {
+    #[inline]
+    fn feed(self, state: u64) -> u64 {
+        mix(mix(state, self as u64), (self >> 64) as u64)
+    }
+}
+
+impl Feed for i256 {
+    #[inline]
+    fn feed(self, state: u64) -> u64 {
+        let (low, high) = self.to_parts();
+        high.feed((low as i128).feed(state))
+    }
+}
+
+impl Feed for IntervalDayTime {
+    #[inline]
+    fn feed(self, state: u64) -> u64 {
+        self.milliseconds.feed(self.days.feed(state))
+    }
+}
+
+impl Feed for IntervalMonthDayNano {
+    #[inline]
+    fn feed(self, state: u64) -> u64 {
+        self.nanoseconds.feed(self.days.feed(self.months.feed(state)))
+    }
 }
 
 /// What `feed_one` makes of the state of each row; NULLs are fed here.
@@ -184,20 +194,11 @@ fn each(array: &dyn Array, states: &mut [u64], feed_one: impl Fn(u64, usize) -> 
         }
         Some(nulls) => {
             for (row, state) in states.iter_mut().enumerate() {
-                *state = if nulls.is_valid(row) { feed_one(*state, row) } else { mix(*state, NULL) };
+                *state =
+                    if nulls.is_valid(row) { feed_one(*state, row) } else { mix(*state, NULL) };
             }
         }
     }
-}
-
-fn primitive<T: ArrowPrimitiveType>(
-    array: &dyn Array,
-    states: &mut [u64],
-    bits: impl Fn(T::Native) -> u64,
-) {
-    let values: &PrimitiveArray<T> = array.as_primitive();
-    let values = values.values();
-    each(array, states, |state, row| mix(state, bits(values[row])));
 }
 
 fn strings<'a>(array: &'a dyn Array, states: &mut [u64], bytes: impl Fn(usize) -> &'a [u8]) {
@@ -317,7 +318,8 @@ mod tests {
 
     #[test]
     fn a_slice_hashes_as_its_rows() {
-        let numbers: ArrayRef = Arc::new(Int32Array::from_iter((0..100).map(|n| (n % 3 > 0).then_some(n))));
+        let numbers: ArrayRef =
+            Arc::new(Int32Array::from_iter((0..100).map(|n| (n % 3 > 0).then_some(n))));
         assert_eq!(hashes(&[numbers.slice(40, 20)]), hashes(&[numbers])[40..60]);
     }
 }

@@ -42,13 +42,27 @@ pub(super) fn q2(tables: &Tables) -> DataFrame {
         .join_on(&offers, col("p_partkey").eq(col("ps_partkey")), JoinType::Inner)
         .join_on(
             &cheapest,
-            col("p_partkey").eq(col("cheap_partkey")).and(col("ps_supplycost").eq(col("cheap_cost"))),
+            col("p_partkey")
+                .eq(col("cheap_partkey"))
+                .and(col("ps_supplycost").eq(col("cheap_cost"))),
             JoinType::Inner,
         )
         .select([
-            "s_acctbal", "s_name", "n_name", "p_partkey", "p_mfgr", "s_address", "s_phone", "s_comment",
+            "s_acctbal",
+            "s_name",
+            "n_name",
+            "p_partkey",
+            "p_mfgr",
+            "s_address",
+            "s_phone",
+            "s_comment",
         ])
-        .sort([col("s_acctbal").desc(), col("n_name").asc(), col("s_name").asc(), col("p_partkey").asc()])
+        .sort([
+            col("s_acctbal").desc(),
+            col("n_name").asc(),
+            col("s_name").asc(),
+            col("p_partkey").asc(),
+        ])
         .limit(100)
 }
 
@@ -132,7 +146,9 @@ pub(super) fn q7(tables: &Tables) -> DataFrame {
     tables
         .supplier()
         .join_on(
-            &tables.lineitem().filter(col("l_shipdate").between(lit("1995-01-01"), lit("1996-12-31"))),
+            &tables
+                .lineitem()
+                .filter(col("l_shipdate").between(lit("1995-01-01"), lit("1996-12-31"))),
             col("s_suppkey").eq(col("l_suppkey")),
             JoinType::Inner,
         )
@@ -163,7 +179,9 @@ pub(super) fn q8(tables: &Tables) -> DataFrame {
         .join_on(&tables.lineitem(), col("p_partkey").eq(col("l_partkey")), JoinType::Inner)
         .join_on(&tables.supplier(), col("l_suppkey").eq(col("s_suppkey")), JoinType::Inner)
         .join_on(
-            &tables.orders().filter(col("o_orderdate").between(lit("1995-01-01"), lit("1996-12-31"))),
+            &tables
+                .orders()
+                .filter(col("o_orderdate").between(lit("1995-01-01"), lit("1996-12-31"))),
             col("l_orderkey").eq(col("o_orderkey")),
             JoinType::Inner,
         )

@@ -17,9 +17,28 @@ pub type Query = fn(&Tables) -> DataFrame;
 
 /// All queries, from Q1 on.
 pub const QUERIES: [Query; 22] = [
-    first::q1, first::q2, first::q3, first::q4, first::q5, first::q6, first::q7, first::q8, second::q9, second::q10,
-    second::q11, second::q12, second::q13, second::q14, second::q15, second::q16, third::q17, third::q18, third::q19,
-    third::q20, third::q21, third::q22,
+    first::q1,
+    first::q2,
+    first::q3,
+    first::q4,
+    first::q5,
+    first::q6,
+    first::q7,
+    first::q8,
+    second::q9,
+    second::q10,
+    second::q11,
+    second::q12,
+    second::q13,
+    second::q14,
+    second::q15,
+    second::q16,
+    third::q17,
+    third::q18,
+    third::q19,
+    third::q20,
+    third::q21,
+    third::q22,
 ];
 
 /// What a line item brings in.

@@ -46,10 +46,25 @@ pub(super) fn q10(tables: &Tables) -> DataFrame {
             JoinType::Inner,
         )
         .join_on(&tables.nation(), col("c_nationkey").eq(col("n_nationkey")), JoinType::Inner)
-        .group_by(["c_custkey", "c_name", "c_acctbal", "c_phone", "n_name", "c_address", "c_comment"])
+        .group_by([
+            "c_custkey",
+            "c_name",
+            "c_acctbal",
+            "c_phone",
+            "n_name",
+            "c_address",
+            "c_comment",
+        ])
         .agg([sum(revenue()).alias("revenue")])
         .select([
-            "c_custkey", "c_name", "revenue", "c_acctbal", "n_name", "c_address", "c_phone", "c_comment",
+            "c_custkey",
+            "c_name",
+            "revenue",
+            "c_acctbal",
+            "n_name",
+            "c_address",
+            "c_phone",
+            "c_comment",
         ])
         .sort([col("revenue").desc()])
         .limit(20)

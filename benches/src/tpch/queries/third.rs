@@ -1,8 +1,6 @@
 //! Q17 to Q22.
 
-use millstream::functions::{
-    avg, col, count_distinct, count_star, lit, max, min, substring, sum,
-};
+use millstream::functions::{avg, col, count_distinct, count_star, lit, max, min, substring, sum};
 use millstream::{DataFrame, JoinType};
 
 use super::{dated, revenue};
@@ -10,10 +8,11 @@ use crate::tpch::Tables;
 
 /// Small quantity orders: what would be lost without them.
 pub(super) fn q17(tables: &Tables) -> DataFrame {
-    let usual = tables
-        .lineitem()
-        .group_by([col("l_partkey").alias("usual_partkey")])
-        .agg([(avg(col("l_quantity")) * lit(0.2)).alias("little")]);
+    let usual = tables.lineitem().group_by([col("l_partkey").alias("usual_partkey")]).agg([(avg(
+        col("l_quantity"),
+    )
+        * lit(0.2))
+    .alias("little")]);
     tables
         .part()
         .filter(col("p_brand").eq("Brand#23").and(col("p_container").eq("MED BOX")))
