@@ -2,23 +2,29 @@
 //! many thousand levels are ordinary, so that walks that only look keep their own stack, and walks that rebuild grow
 //! the thread's.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::expr::{BinaryOp, Expr, ExprRef, Scalar, ScalarFn, UnaryOp, deeper};
 
 /// Whether `test` holds for the expression or one below it.
 pub(crate) fn any(expr: &Expr, mut test: impl FnMut(&Expr) -> bool) -> bool {
     let mut stack = vec![expr];
+    let mut shared = HashSet::new();
     while let Some(expr) = stack.pop() {
         if test(expr) {
             return true;
         }
-        stack.extend(expr.children().into_iter().map(|child| &**child));
+        for child in expr.children() {
+            // What is referred to several times is looked at once, or sums doubled in a loop would take forever.
+            if child.is_leaf() || !child.is_shared() || shared.insert(child.address()) {
+                stack.push(child);
+            }
+        }
     }
     false
 }
 
-/// The number of nodes, counted up to `limit`.
+/// The number of different nodes, counted up to `limit`.
 pub(crate) fn size(expr: &Expr, limit: usize) -> usize {
     let mut nodes = 0;
     any(expr, |_| {
@@ -85,9 +91,32 @@ pub(crate) fn as_field(expr: &Expr) -> Option<u32> {
 /// Replaces expressions from the bottom to the top: `change` sees each with its children done. Parts that do not
 /// change stay shared.
 pub(crate) fn rewrite(expr: &ExprRef, change: &mut dyn FnMut(&Expr) -> Option<Expr>) -> ExprRef {
-    deeper(|| {
+    Rewrite { change, shared: HashMap::new() }.run(expr)
+}
+
+struct Rewrite<'a> {
+    change: &'a mut dyn FnMut(&Expr) -> Option<Expr>,
+    /// What parts that are referred to several times have become, by their address. The part is kept, so that its
+    /// address stays its own.
+    shared: HashMap<usize, (ExprRef, ExprRef)>,
+}
+
+impl Rewrite<'_> {
+    fn run(&mut self, expr: &ExprRef) -> ExprRef {
+        let shared = !expr.is_leaf() && expr.is_shared();
+        if shared && let Some((_, done)) = self.shared.get(&expr.address()) {
+            return done.clone();
+        }
+        let new = deeper(|| self.node(expr));
+        if shared {
+            self.shared.insert(expr.address(), (expr.clone(), new.clone()));
+        }
+        new
+    }
+
+    fn node(&mut self, expr: &ExprRef) -> ExprRef {
         let old = expr.children();
-        let new: Vec<ExprRef> = old.iter().map(|child| rewrite(child, change)).collect();
+        let new: Vec<ExprRef> = old.iter().map(|child| self.run(child)).collect();
         let same = old.iter().zip(&new).all(|(old, new)| old.same(new));
         let rebuilt = (!same).then(|| {
             let mut rebuilt = (**expr).clone();
@@ -96,12 +125,12 @@ pub(crate) fn rewrite(expr: &ExprRef, change: &mut dyn FnMut(&Expr) -> Option<Ex
             }
             rebuilt
         });
-        match (change(rebuilt.as_ref().unwrap_or(expr)), rebuilt) {
+        match ((self.change)(rebuilt.as_ref().unwrap_or(expr)), rebuilt) {
             (Some(changed), _) => changed.into(),
             (None, Some(rebuilt)) => rebuilt.into(),
             (None, None) => expr.clone(),
         }
-    })
+    }
 }
 
 /// Replaces expressions from the top to the bottom: where `change` gives something, what was below is gone.
@@ -255,10 +284,30 @@ fn is_strict_function(function: ScalarFn) -> bool {
     use ScalarFn as F;
     matches!(
         function,
-        F::Abs | F::Floor | F::Ceil | F::Sqrt | F::Length | F::Lower | F::Upper | F::Trim
-            | F::Substring | F::Left | F::Right | F::Concat | F::Contains | F::StartsWith
-            | F::EndsWith | F::Year | F::Quarter | F::Month | F::Day | F::Hour | F::DateTrunc
-            | F::DateAdd | F::DateSub | F::DateDiff
+        F::Abs
+            | F::Floor
+            | F::Ceil
+            | F::Sqrt
+            | F::Length
+            | F::Lower
+            | F::Upper
+            | F::Trim
+            | F::Substring
+            | F::Left
+            | F::Right
+            | F::Concat
+            | F::Contains
+            | F::StartsWith
+            | F::EndsWith
+            | F::Year
+            | F::Quarter
+            | F::Month
+            | F::Day
+            | F::Hour
+            | F::DateTrunc
+            | F::DateAdd
+            | F::DateSub
+            | F::DateDiff
     )
 }
 
@@ -316,7 +365,10 @@ mod tests {
         assert!(rejects_nulls(&greater(1, 5), &right));
         assert!(!rejects_nulls(&greater(0, 5), &right));
         assert!(!rejects_nulls(&is_null, &right));
-        assert!(!rejects_nulls(&Expr::Or(vec![greater(1, 5).into(), is_null.clone().into()]), &right));
+        assert!(!rejects_nulls(
+            &Expr::Or(vec![greater(1, 5).into(), is_null.clone().into()]),
+            &right
+        ));
         assert!(rejects_nulls(&Expr::And(vec![greater(1, 5).into(), is_null.into()]), &right));
         let safe = equality(Expr::Field(1), Expr::Field(0), true);
         assert!(!rejects_nulls(&safe, &right));

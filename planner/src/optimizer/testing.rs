@@ -24,10 +24,8 @@ pub(crate) fn table_with(
     columns: &[&str],
     statistics: Vec<ColumnStatistics>,
 ) -> PlanRef {
-    let fields: Vec<_> = columns
-        .iter()
-        .map(|name| arrow_schema::Field::new(*name, DataType::Int64, true))
-        .collect();
+    let fields: Vec<_> =
+        columns.iter().map(|name| arrow_schema::Field::new(*name, DataType::Int64, true)).collect();
     let schema = Arc::new(arrow_schema::Schema::new(fields));
     let table = Table {
         id,
@@ -39,10 +37,7 @@ pub(crate) fn table_with(
         columns: statistics,
         schema: schema.clone(),
     };
-    PlanRef::new(
-        LogicalPlan::Scan(Arc::new(table)),
-        Arc::new(Schema::from_arrow(&schema, None)),
-    )
+    PlanRef::new(LogicalPlan::Scan(Arc::new(table)), Arc::new(Schema::from_arrow(&schema, None)))
 }
 
 /// A column of which so many different values are known.
@@ -121,8 +116,7 @@ pub(crate) fn aggregate_sets(
     aggregates: Vec<Expr>,
     sets: GroupingSets,
 ) -> PlanRef {
-    let fields =
-        keys.iter().chain(&aggregates).map(|expr| field(expr, input.schema())).collect();
+    let fields = keys.iter().chain(&aggregates).map(|expr| field(expr, input.schema())).collect();
     let node = LogicalPlan::Aggregate { input: input.clone(), keys, aggregates, sets };
     PlanRef::new(node, Arc::new(Schema { fields }))
 }

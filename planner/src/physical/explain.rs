@@ -70,13 +70,7 @@ fn empty() -> arrow_schema::SchemaRef {
     Arc::new(arrow_schema::Schema::empty())
 }
 
-fn tree(
-    out: &mut String,
-    plan: &PhysicalPlan,
-    root: OpId,
-    level: usize,
-    tables: &[Arc<Table>],
-) {
+fn tree(out: &mut String, plan: &PhysicalPlan, root: OpId, level: usize, tables: &[Arc<Table>]) {
     let mut seen = HashSet::new();
     let mut stack = vec![Line::Operator(root, level)];
     while let Some(line) = stack.pop() {

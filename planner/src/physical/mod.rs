@@ -1,13 +1,20 @@
 //! What is run: operators and expressions as flat, typed data that travels to executors.
 
 mod compile;
+mod explain;
 mod identity;
 mod plan;
+mod planner;
 mod program;
+mod stages;
+pub(crate) mod statistics;
 
 pub use compile::compile;
+pub use explain::{explain_logical, explain_physical, explain_stages};
 pub use plan::{
     Aggregate, AggregateCall, AggregateMode, Distribution, Join, JoinKind, JoinStrategy, Op, OpId,
     Operator, PhysicalPlan, Scan, SortOption, Window, WindowCall,
 };
+pub use planner::{PlanSettings, Planned, plan};
 pub use program::{ExprId, ExprOp, PhysicalExpr, Program};
+pub use stages::{StagePiece, partitions, stages};

@@ -212,7 +212,8 @@ fn of_table(table: &Table) -> Estimate {
         let Some(known) = table.columns.get(at) else { return ColumnEstimate::default() };
         let (min, max) =
             (known.min.as_ref().and_then(as_number), known.max.as_ref().and_then(as_number));
-        let range = min.zip(max).filter(|_| is_discrete(field.data_type())).map(|(a, b)| b - a + 1.0);
+        let range =
+            min.zip(max).filter(|_| is_discrete(field.data_type())).map(|(a, b)| b - a + 1.0);
         let bound = |range: f64| rows.map_or(range, |rows| rows.min(range));
         let distinct = known.distinct.map(|distinct| distinct as f64);
         ColumnEstimate {
@@ -289,10 +290,8 @@ fn joined(
     both.columns.extend(right.columns.iter().cloned());
     let rest = condition.map_or(1.0, |condition| selectivity(condition, &both));
     let pairs = left.rows.zip(right.rows).map(|(l, r)| {
-        let domains: Vec<f64> = on
-            .iter()
-            .map(|(a, b, _)| key_domain((left, a), (right, b)).unwrap_or(1.0))
-            .collect();
+        let domains: Vec<f64> =
+            on.iter().map(|(a, b, _)| key_domain((left, a), (right, b)).unwrap_or(1.0)).collect();
         (l * r * keys_selectivity(&domains, left, right) * rest).max(1.0)
     });
     let known = |rows: f64| both.clone().with_rows(Some(rows));
@@ -302,10 +301,10 @@ fn joined(
     };
     match kind {
         JoinKind::Inner => of_pairs(&|pairs, _, _| pairs),
-        JoinKind::Cross => left.rows.zip(right.rows).map_or_else(
-            || both.clone().with_rows(None),
-            |(l, r)| known(l * r * rest),
-        ),
+        JoinKind::Cross => left
+            .rows
+            .zip(right.rows)
+            .map_or_else(|| both.clone().with_rows(None), |(l, r)| known(l * r * rest)),
         JoinKind::Left => of_pairs(&|pairs, l, _| pairs.max(l)),
         JoinKind::Right => of_pairs(&|pairs, _, r| pairs.max(r)),
         JoinKind::Full => of_pairs(&|pairs, l, r| pairs.max(l).max(r)),

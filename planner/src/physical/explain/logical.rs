@@ -30,7 +30,8 @@ pub fn explain_logical(plan: &PlanRef) -> String {
         };
         let again = !seen.insert(plan.address()) && !plan.inputs().is_empty();
         let rows = statistics.of(plan).rows;
-        let rows = rows.map_or_else(String::new, |rows| format!("  (~{} rows)", short(rows as u64)));
+        let rows =
+            rows.map_or_else(String::new, |rows| format!("  (~{} rows)", short(rows as u64)));
         let note = if again { "  (as above)" } else { "" };
         let _ = writeln!(out, "{}{}{rows}{note}", indent(level), describe(plan));
         if again {

@@ -161,8 +161,7 @@ pub(super) fn kind(kind: JoinKind) -> &'static str {
 }
 
 fn describe_window(window: &Window, input: &SchemaRef) -> String {
-    let functions: Vec<&str> =
-        window.functions.iter().map(|call| call.function.name()).collect();
+    let functions: Vec<&str> = window.functions.iter().map(|call| call.function.name()).collect();
     let keys: Vec<String> =
         (0..window.partition_keys).map(|root| text(&window.columns, root, input)).collect();
     let order: Vec<String> = (window.partition_keys..)

@@ -201,7 +201,7 @@ fn keys_spread(spread: &Spread, keys: &[Expr]) -> Spread {
 }
 
 /// Columns that are computed; those that are columns of the input keep their names.
-fn column_fields(program: &Program, exprs: &[Expr], input: &Schema) -> Vec<Field> {
+fn column_fields(program: &Program, columns: &[Expr], input: &Schema) -> Vec<Field> {
     let field = |(expr, root): (&Expr, &crate::physical::ExprId)| {
         let known = exprs::as_field(expr).and_then(|index| input.fields.get(index as usize));
         let node = program.get(*root)?;
@@ -212,5 +212,5 @@ fn column_fields(program: &Program, exprs: &[Expr], input: &Schema) -> Vec<Field
             nullable: node.nullable,
         })
     };
-    exprs.iter().zip(&program.roots).filter_map(field).collect()
+    columns.iter().zip(&program.roots).filter_map(field).collect()
 }

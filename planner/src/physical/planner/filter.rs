@@ -1,7 +1,7 @@
 //! Conditions. Adjacent ones are one operator.
 
-use super::{Planner, compile};
 use super::built::Built;
+use super::{Planner, compile};
 use crate::error::PlanError;
 use crate::logical::{LogicalPlan, PlanRef};
 use crate::optimizer::exprs;

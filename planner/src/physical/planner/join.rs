@@ -112,11 +112,7 @@ impl Planner<'_> {
             JoinKind::Inner if smaller(&sides.left, &sides.right) => sides.swapped(),
             _ => sides,
         };
-        if can_broadcast(sides.kind) {
-            self.broadcast_join(sides)
-        } else {
-            self.partitioned(sides)
-        }
+        if can_broadcast(sides.kind) { self.broadcast_join(sides) } else { self.partitioned(sides) }
     }
 
     fn broadcast_join(&mut self, mut sides: Sides) -> Result<Built, PlanError> {

@@ -30,7 +30,6 @@ pub use settings::PlanSettings;
 
 use built::{Built, Operators, Spread};
 
-
 /// A plan with the tables it reads.
 #[derive(Clone, Debug)]
 pub struct Planned {

@@ -16,7 +16,8 @@ impl Planner<'_> {
         let mut chain = vec![plan];
         let mut below = plan;
         while let LogicalPlan::Project { input, .. } = &**below {
-            if super::scan::access(input).is_some() || !matches!(**input, LogicalPlan::Project { .. })
+            if super::scan::access(input).is_some()
+                || !matches!(**input, LogicalPlan::Project { .. })
             {
                 below = input;
                 break;

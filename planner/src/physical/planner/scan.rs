@@ -90,9 +90,9 @@ impl Planner<'_> {
     fn number(&mut self, table: &Arc<Table>) -> u32 {
         let numbers = self.numbers.entry(table.id).or_default();
         let known = |number: &&u32| {
-            self.tables.get(**number as usize).is_some_and(|known| {
-                Arc::ptr_eq(known, table) || **known == **table
-            })
+            self.tables
+                .get(**number as usize)
+                .is_some_and(|known| Arc::ptr_eq(known, table) || **known == **table)
         };
         match numbers.iter().find(known) {
             Some(number) => *number,

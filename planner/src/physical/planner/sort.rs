@@ -133,9 +133,7 @@ impl Planner<'_> {
 }
 
 pub(super) fn unzip(keys: &[SortKey]) -> (Vec<Expr>, Vec<SortOption>) {
-    let option = |key: &SortKey| SortOption {
-        descending: key.descending,
-        nulls_first: key.nulls_first,
-    };
+    let option =
+        |key: &SortKey| SortOption { descending: key.descending, nulls_first: key.nulls_first };
     keys.iter().map(|key| ((*key.expr).clone(), option(key))).unzip()
 }

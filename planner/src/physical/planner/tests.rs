@@ -52,7 +52,8 @@ fn a_scan_takes_columns_conditions_and_limits() {
 
 #[test]
 fn adjacent_projections_are_one_unless_something_is_computed_twice() {
-    let once = project(&project(&big(), vec![add(col(0), lit(1_i64))]), vec![add(col(0), lit(2_i64))]);
+    let once =
+        project(&project(&big(), vec![add(col(0), lit(1_i64))]), vec![add(col(0), lit(2_i64))]);
     assert_eq!(text(&once).matches("Project").count(), 1);
     let twice = project(&project(&big(), vec![add(col(0), lit(1_i64))]), vec![add(col(0), col(0))]);
     assert_eq!(text(&twice).matches("Project").count(), 2);
@@ -248,11 +249,7 @@ fn order_and_first_rows() {
     let keys = vec![key(0, true)];
     assert_plan(
         &sort(&big(), keys.clone(), None),
-        &[
-            "Sort [a desc]",
-            "Exchange range [a desc] to 3",
-            "Scan t [a, b, c], 4 partitions",
-        ],
+        &["Sort [a desc]", "Exchange range [a desc] to 3", "Scan t [a, b, c], 4 partitions"],
     );
     assert_plan(
         &limit(&sort(&big(), keys.clone(), None), 2, Some(5)),
@@ -297,7 +294,10 @@ fn set_operations_match_null_with_null() {
         text(&PlanRef::new(node, schema))
     };
     let intersect = operation(SetOperation::Intersect, false);
-    assert!(intersect.starts_with("HashJoin semi on a <=> x AND b <=> y AND c <=> z"), "{intersect}");
+    assert!(
+        intersect.starts_with("HashJoin semi on a <=> x AND b <=> y AND c <=> z"),
+        "{intersect}"
+    );
     assert_eq!(intersect.matches("Exchange").count(), 2, "{intersect}");
     let except = operation(SetOperation::Except, true);
     assert!(except.contains("HashJoin anti on") && except.contains("row_number <=> row_number"));
@@ -395,7 +395,8 @@ fn deep_and_wide_plans_are_planned_on_a_small_stack() {
     on_small_stack(|| {
         let mut deep = table(1, "t", 1000, &["a", "b"]);
         for _ in 0..10_000 {
-            deep = filter(&project(&deep, vec![add(col(0), lit(1_i64)), col(1)]), gt(col(0), col(1)));
+            deep =
+                filter(&project(&deep, vec![add(col(0), lit(1_i64)), col(1)]), gt(col(0), col(1)));
         }
         assert!(!text(&deep).is_empty());
         let inputs = (0..5000).map(|id| table(id, "t", 10, &["a"])).collect();

@@ -43,7 +43,9 @@ fn flat(inputs: &[PlanRef]) -> Vec<&PlanRef> {
     let mut stack: Vec<&PlanRef> = inputs.iter().rev().collect();
     while let Some(input) = stack.pop() {
         match &**input {
-            LogicalPlan::Union { inputs } if out.len() + stack.len() < FLAT_MAX => stack.extend(inputs.iter().rev()),
+            LogicalPlan::Union { inputs } if out.len() + stack.len() < FLAT_MAX => {
+                stack.extend(inputs.iter().rev())
+            }
             _ => out.push(input),
         }
     }

@@ -143,9 +143,8 @@ fn groups(exprs: &[Expr]) -> Vec<Group> {
 /// The order within a partition. A constant key makes all rows peers, as no key does; only a frame that counts from
 /// its value needs it.
 fn order_of(window: &WindowSpec) -> Vec<SortKey> {
-    let counts = |bound: &FrameBound| {
-        matches!(bound, FrameBound::Preceding(_) | FrameBound::Following(_))
-    };
+    let counts =
+        |bound: &FrameBound| matches!(bound, FrameBound::Preceding(_) | FrameBound::Following(_));
     let needs_value = window.frame.as_ref().is_some_and(|frame| {
         frame.unit == FrameUnit::Range && (counts(&frame.start) || counts(&frame.end))
     });

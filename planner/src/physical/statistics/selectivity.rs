@@ -37,7 +37,11 @@ fn share(condition: &Expr, input: &Estimate) -> f64 {
             if *negated { 1.0 - inside } else { inside }
         }
         Expr::Like { negated, .. } => {
-            if *negated { 1.0 - LIKE } else { LIKE }
+            if *negated {
+                1.0 - LIKE
+            } else {
+                LIKE
+            }
         }
         _ => RANGE,
     }

@@ -34,10 +34,9 @@ pub(super) fn split(keys: &[Expr], aggregates: &[Expr], grouping: &Grouping) -> 
                     });
                     Some(Expr::Field((grouping_keys + place) as u32))
                 }
-                other => keys
-                    .iter()
-                    .position(|key| key == other)
-                    .map(|place| Expr::Field(place as u32)),
+                other => {
+                    keys.iter().position(|key| key == other).map(|place| Expr::Field(place as u32))
+                }
             })
         })
         .collect();

@@ -122,9 +122,8 @@ impl Planner<'_> {
         let rows = input.rows.map(|rows| rows.saturating_mul(sets.len() as u64));
         let id = self.operators.push(Op::Expand { input: input.id, projections }, &schema, rows);
         let first = keys.len() + 2;
-        let place = |index: u32| {
-            (first + used.iter().position(|used| *used == index).unwrap_or(0)) as u32
-        };
+        let place =
+            |index: u32| (first + used.iter().position(|used| *used == index).unwrap_or(0)) as u32;
         let calls = calls.iter().map(|call| exprs::remap(call, place)).collect();
         let keys = (0..first as u32).map(Expr::Field).collect();
         let spread = Spread::of(input.spread.partitions);

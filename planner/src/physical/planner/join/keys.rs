@@ -28,12 +28,8 @@ impl Keys {
         left: &Schema,
         right: &Schema,
     ) -> Result<Self, PlanError> {
-        let mut keys = Self {
-            left: Vec::new(),
-            right: Vec::new(),
-            null_safe: Vec::new(),
-            swapped: false,
-        };
+        let mut keys =
+            Self { left: Vec::new(), right: Vec::new(), null_safe: Vec::new(), swapped: false };
         for (a, b, null_safe) in on {
             let (a, b) = of_one_type((exprs::unalias(a), left), (exprs::unalias(b), right))?;
             keys.left.push(a);
