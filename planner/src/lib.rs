@@ -7,6 +7,7 @@
 //! - [`expr`]: expressions over columns, as a program writes them.
 //! - [`types`]: which types expressions take and give.
 //! - [`logical`]: plans of `DataFrame` programs, with names and types resolved.
+//! - [`optimizer`]: plans that give the same rows at less cost.
 //! - [`physical`]: operators and expressions as they are run.
 //! - [`lineage`]: the graph of operations a program has built.
 //! - [`stages`]: that graph cut at its exchanges into stages.
@@ -17,6 +18,7 @@ pub mod expr;
 pub mod ids;
 pub mod lineage;
 pub mod logical;
+pub mod optimizer;
 pub mod physical;
 pub mod stages;
 pub mod types;

@@ -390,6 +390,25 @@ impl Op {
             _ => Vec::new(),
         }
     }
+
+    /// The operators it reads, to be changed.
+    pub fn inputs_mut(&mut self) -> Vec<&mut OpId> {
+        match self {
+            Self::Scan(_) | Self::OneRow | Self::Input { .. } => Vec::new(),
+            Self::Filter { input, .. }
+            | Self::Project { input, .. }
+            | Self::Expand { input, .. }
+            | Self::Sort { input, .. }
+            | Self::Limit { input, .. }
+            | Self::Explode { input, .. }
+            | Self::Sample { input, .. }
+            | Self::Exchange { input, .. } => vec![input],
+            Self::Aggregate(aggregate) => vec![&mut aggregate.input],
+            Self::Window(window) => vec![&mut window.input],
+            Self::Join(join) => vec![&mut join.left, &mut join.right],
+            Self::Union { inputs } => inputs.iter_mut().collect(),
+        }
+    }
 }
 
 impl PhysicalPlan {
