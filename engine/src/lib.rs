@@ -42,7 +42,10 @@ mod shared;
 pub mod text;
 
 pub use context::{Context, ContextBuilder, Demand, ExecutorStatus};
-pub use dataframe::{DataFrame, GroupBy, IntoColumn, IntoColumns, Reader, Writer};
+pub use dataframe::{
+    DataFrame, GroupBy, IntoColumn, IntoColumns, IntoPaths, Reader, Udf, UdfArg, UdfClosure, UdfResult, Writer, udf,
+    udf_columns, udf_columns_with,
+};
 pub use error::Error;
 pub use metrics::Metrics;
 pub use millstream_planner::expr as functions;

@@ -11,6 +11,7 @@
 //! | `transform` | select, filter, sort, join, union, ... |
 //! | `group` | group_by, rollup, cube, pivot |
 //! | `actions` | collect, count, show, ... |
+//! | `udf` | functions of the user's |
 //! | `describe` | figures of columns |
 //! | `explain` | plans for reading |
 //! | `run` | from a plan to stages, tasks and rows |
@@ -25,6 +26,7 @@ mod read;
 mod run;
 mod show;
 mod transform;
+mod udf;
 mod write;
 
 use std::fmt;
@@ -35,7 +37,9 @@ use millstream_planner::logical::{PlanRef, Schema};
 
 pub use group::GroupBy;
 pub use names::{IntoColumn, IntoColumns};
-pub use read::Reader;
+pub use read::{IntoPaths, Reader};
+pub use udf::{Udf, UdfArg, UdfClosure, UdfResult, udf, udf_columns, udf_columns_with};
+pub(crate) use udf::{UdfEntry, resolve as resolve_udf};
 pub use write::Writer;
 
 use crate::context::Context;

@@ -6,6 +6,8 @@ use millstream_planner::expr::Udf;
 use super::cast;
 use super::error::EvalError;
 use super::value::Value;
+use crate::closure::{CodeError, Params};
+use crate::dataframe::{UdfEntry, resolve_udf};
 
 /// The code of a function.
 pub(crate) trait UdfCode: Send + Sync {
@@ -18,7 +20,24 @@ pub(crate) trait UdfCode: Send + Sync {
 
 /// The code of a function, from what has travelled of it.
 pub(super) fn resolve(function: &Udf) -> Result<Box<dyn UdfCode>, EvalError> {
-    Err(EvalError::Udf { name: function.name.to_string(), why: "no code".to_owned() })
+    let failed = |error: CodeError| EvalError::Udf {
+        name: function.name.to_string(),
+        why: error.to_string(),
+    };
+    let (call, state) = resolve_udf(&function.code).map_err(failed)?;
+    Ok(Box::new(Closure { call, state }))
+}
+
+/// A closure of the user's with its state.
+struct Closure {
+    call: UdfEntry,
+    state: Params,
+}
+
+impl UdfCode for Closure {
+    fn call(&self, args: &[ArrayRef], rows: usize) -> Result<ArrayRef, String> {
+        (self.call)(&self.state, args, rows)
+    }
 }
 
 /// Calls a function and checks what it gives.
