@@ -143,10 +143,10 @@ impl Text<'_> {
                     self.out.push(')');
                 }
             }
-            Expr::Window { function, args, window } => {
+            Expr::Window { function, args, window, ignore_nulls } => {
                 self.write(format_args!("{}(", function.name()));
                 self.arguments(function.name(), args);
-                self.out.push_str(") OVER (");
+                self.out.push_str(if *ignore_nulls { ") IGNORE NULLS OVER (" } else { ") OVER (" });
                 self.window(window);
                 self.out.push(')');
             }

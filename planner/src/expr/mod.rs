@@ -3,20 +3,31 @@
 //!
 //! Semantics follow Spark 4 in ANSI mode where SQL leaves a choice.
 
+mod build;
 mod display;
 mod functions;
+pub mod functions_api;
 mod node;
+mod operators;
+mod over;
 mod scalar;
+mod walk;
 
 use std::sync::Arc;
 
 use arrow_schema::DataType;
 use serde::{Deserialize, Serialize};
 
+pub use build::{
+    IntoColumn, When, col, date, decimal, following, interval_days, interval_hours,
+    interval_minutes, interval_months, interval_seconds, interval_years, lit, preceding, timestamp,
+    when, window,
+};
 pub use display::type_name;
 pub use functions::{AggregateFn, ScalarFn, WindowFn};
 pub use node::{ExprRef, deeper};
 pub use scalar::{Scalar, ScalarType};
+pub use walk::{any, fields, map_fields, rewrite, try_rewrite};
 
 /// An expression: a value for each row.
 #[derive(Clone, PartialEq, Debug)]
@@ -130,6 +141,8 @@ pub enum Expr {
         args: Vec<ExprRef>,
         /// Over which rows.
         window: WindowSpec,
+        /// Passes over NULL arguments (`lag`, `lead`, first, last and nth value).
+        ignore_nulls: bool,
     },
 }
 

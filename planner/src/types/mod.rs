@@ -15,6 +15,6 @@ mod window;
 
 pub(crate) use infer::literal;
 pub use infer::{Call, coerce_call, infer};
-pub(crate) use literal::civil_from_days;
 pub use literal::fold_cast;
+pub(crate) use literal::{civil_from_days, parse_date, parse_decimal};
 pub(crate) use rules::{Arg, Typed, typed};

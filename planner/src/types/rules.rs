@@ -68,7 +68,7 @@ pub(crate) fn typed(expr: &Expr, args: &[Arg<'_>], schema: &Schema) -> Result<Ty
             typed.args.extend(filter.iter().map(|_| DataType::Boolean));
             Ok(typed)
         }
-        Expr::Window { function, args: given, window: spec } => {
+        Expr::Window { function, args: given, window: spec, .. } => {
             let (args, keys) = args.split_at(given.len());
             let mut typed = window(*function, spec, args, keys, site)?;
             typed.args.extend(keys.iter().map(|key| key.data_type.clone()));
