@@ -3,6 +3,7 @@
 //! An operator makes one [`Evaluator`] and asks it for the columns, or the filter mask, of each batch. The
 //! semantics are those of Spark 4 in ANSI mode. Aggregates and windows are operators of their own and not here.
 
+mod arguments;
 mod arith;
 mod arguments;
 mod calendar;
@@ -26,6 +27,8 @@ mod rows;
 mod scalar;
 mod selection;
 mod strings;
+#[cfg(test)]
+mod testing;
 mod udf;
 mod unary;
 #[cfg(test)]

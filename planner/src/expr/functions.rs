@@ -149,15 +149,15 @@ functions! {
         RPad = "rpad",
         /// `split_part(s, separator, n)`, from 1.
         SplitPart = "split_part",
-        /// The parts between separators, a list.
+        /// The parts between matches of a regular expression, a list; of an empty one, the characters.
         Split = "split",
         /// The code of the first character.
         Ascii = "ascii",
-        /// The character of a code.
+        /// The character of a code modulo 256.
         Chr = "chr",
         /// Whether a regular expression matches somewhere.
         RegexpLike = "regexp_like",
-        /// `regexp_replace(s, pattern, with)`: all matches.
+        /// `regexp_replace(s, pattern, with)`: all matches; `$1` stands for a group, `\$` for a dollar.
         RegexpReplace = "regexp_replace",
         /// `regexp_extract(s, pattern, group)`; empty without a match.
         RegexpExtract = "regexp_extract",

@@ -39,6 +39,14 @@ pub(super) fn concat_ws(args: Arguments<'_>) -> Result<ArrayRef, EvalError> {
     Ok(Arc::new(out.finish()))
 }
 
+/// The strings of a list with the second argument between them; NULLs are passed over.
+pub(in crate::eval) fn list_join(args: Arguments<'_>) -> Result<ArrayRef, EvalError> {
+    let (lists, separators) = (part(args, 0)?, args.strings(1)?);
+    write(args, |row, out| {
+        lists.append(row, &mut Joined { args, separator: separators.get(row), any: false, out })
+    })
+}
+
 enum Part<'a> {
     Strings(&'a StringViewArray, &'a Value),
     Lists(&'a ListArray, &'a StringViewArray, &'a Value),

@@ -22,6 +22,7 @@ mod text;
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
+pub(super) use join::list_join;
 use millstream_planner::expr::{Scalar, ScalarFn};
 use regex::Regex;
 
