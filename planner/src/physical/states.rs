@@ -23,7 +23,9 @@ pub fn state_types(call: &AggregateCall) -> Vec<Field> {
         F::Count | F::GroupingId => vec![count()],
         F::Sum => sum("sum", &first),
         F::Avg => with_count(sum("sum", &first)),
-        F::Min | F::Max if first.is_nested() => vec![nullable("row", DataType::Binary)],
+        F::Min | F::Max if first.is_nested() || first == DataType::Float16 => {
+            vec![nullable("row", DataType::Binary)]
+        }
         F::Min | F::Max | F::BitAnd | F::BitOr | F::BitXor | F::BoolAnd | F::BoolOr => {
             vec![nullable("value", first)]
         }

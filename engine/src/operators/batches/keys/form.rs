@@ -43,7 +43,7 @@ impl KeyForm {
     }
 
     /// The types of the columns in that form.
-    pub(super) fn types(&self) -> impl Iterator<Item = DataType> {
+    pub(crate) fn types(&self) -> impl Iterator<Item = DataType> {
         self.columns.iter().map(|column| match &column.form {
             Form::Same => column.given.clone(),
             Form::Cast(to) => to.clone(),

@@ -110,7 +110,7 @@ fn each(hashes: &mut [u64], nulls: Option<&NullBuffer>, f: impl Fn(usize, u64) -
 
 /// The values of a column of a fixed width as numbers of that width; of twice as many numbers, if
 /// these are half as wide.
-pub(super) fn values<T: ArrowNativeType>(column: &ArrayRef) -> ScalarBuffer<T> {
+pub(crate) fn values<T: ArrowNativeType>(column: &ArrayRef) -> ScalarBuffer<T> {
     let data = column.to_data();
     let width = data.data_type().primitive_width().unwrap_or(size_of::<T>());
     let per_row = width / size_of::<T>();

@@ -17,7 +17,7 @@ mod table;
 mod words;
 
 pub(crate) use form::KeyForm;
-pub(crate) use hash::hash_keys;
+pub(crate) use hash::{hash_keys, values};
 pub(crate) use table::{ABSENT, KeyTable, RADIX, RadixOrder};
 
 #[cfg(test)]

@@ -38,6 +38,13 @@ pub(crate) struct RadixOrder {
 }
 
 impl RadixOrder {
+    /// That of number 0 alone.
+    pub(crate) fn of_one() -> Self {
+        let mut starts = [1; RADIX + 1];
+        starts[0] = 0;
+        Self { numbers: vec![0], starts }
+    }
+
     /// The numbers of a partition's keys.
     pub(crate) fn partition(&self, partition: usize) -> &[u32] {
         &self.numbers[self.starts[partition]..self.starts[partition + 1]]
