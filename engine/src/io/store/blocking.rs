@@ -14,6 +14,17 @@ use object_store::{
 
 use super::{Location, ObjectReader, ObjectWriter, StoreError, runtime, s3};
 
+/// An object that was listed.
+#[derive(Clone, Debug)]
+pub(crate) struct Object {
+    /// Its name relative to the location.
+    pub(crate) name: String,
+    /// Its size in bytes.
+    pub(crate) bytes: u64,
+    /// When it was written, in nanoseconds since 1970; 0 where that is not known.
+    pub(crate) modified_ns: u64,
+}
+
 /// The objects below a [`Location`]. Names are relative to it, with slashes. Cloning clones the handle.
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -140,6 +151,54 @@ impl Store {
         let found =
             self.ask("list", "", async move { objects.list_with_delimiter(Some(&path)).await })?;
         Ok(found.common_prefixes.iter().filter_map(|folder| self.name(folder)).collect())
+    }
+
+    /// The object of the location itself, if it is one, and those below it.
+    ///
+    /// # Errors
+    /// Whatever the store answers.
+    pub(crate) fn objects(&self) -> Result<Vec<Object>, StoreError> {
+        let (objects, path) = (Arc::clone(&self.objects), self.base.clone());
+        let found: Vec<ObjectMeta> = self.ask("list", "", async move {
+            let mut found: Vec<_> = objects.list(Some(&path)).try_collect().await?;
+            if found.is_empty() && !path.as_ref().is_empty() {
+                match objects.head(&path).await {
+                    Err(ObjectError::NotFound { .. }) => {}
+                    answer => found.push(answer?),
+                }
+            }
+            Ok(found)
+        })?;
+        let object = |object: &ObjectMeta| {
+            let modified = object.last_modified.timestamp_nanos_opt();
+            let modified_ns = modified.and_then(|at| u64::try_from(at).ok()).unwrap_or(0);
+            Some(Object { name: self.name(&object.location)?, bytes: object.size, modified_ns })
+        };
+        Ok(found.iter().filter_map(object).collect())
+    }
+
+    /// Fills `out` with the bytes of an object from `offset` on.
+    ///
+    /// # Errors
+    /// An object that is shorter, and whatever the store answers.
+    pub(crate) fn read_at(&self, name: &str, offset: u64, out: &mut [u8]) -> Result<(), StoreError> {
+        let (objects, path) = (Arc::clone(&self.objects), self.path(name));
+        let range = offset..offset + out.len() as u64;
+        let bytes =
+            self.ask("read", name, async move { objects.get_range(&path, range).await })?;
+        let whole = bytes.len() == out.len();
+        if whole {
+            out.copy_from_slice(&bytes);
+        }
+        // It was allocated there.
+        runtime::send_home(bytes);
+        match whole {
+            true => Ok(()),
+            false => Err(StoreError::Short {
+                location: self.shown(name),
+                bytes: offset + out.len() as u64,
+            }),
+        }
     }
 
     /// Removes an object. That there is none is no error.
