@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use crate::closure::CodeError;
 use crate::io::checkpoint::CheckpointError;
+use crate::io::files::FileError;
 use crate::io::output::OutputError;
 use crate::io::store::StoreError;
 use crate::io::text::InputError;
@@ -31,6 +32,9 @@ pub enum Error {
     /// Input files cannot be found or read.
     #[error(transparent)]
     Input(#[from] InputError),
+    /// Files of a table cannot be found or read.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Output cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),

@@ -31,6 +31,7 @@ mod error;
 mod eval;
 pub mod events;
 mod executor;
+pub mod functions;
 pub mod io;
 pub mod mapreduce;
 mod metrics;
@@ -43,12 +44,11 @@ pub mod text;
 
 pub use context::{Context, ContextBuilder, Demand, ExecutorStatus};
 pub use dataframe::{
-    DataFrame, GroupBy, IntoColumn, IntoColumns, IntoPaths, Reader, Udf, UdfArg, UdfClosure, UdfResult, Writer, udf,
+    DataFrame, GroupBy, IntoColumn, IntoColumns, IntoPaths, Reader, Udf, UdfArg, UdfClosure, UdfResult, udf,
     udf_columns, udf_columns_with,
 };
 pub use error::Error;
 pub use metrics::Metrics;
-pub use millstream_planner::expr as functions;
 pub use millstream_planner::logical::JoinType;
 pub use millstream_planner::physical::JoinStrategy;
 pub use millstream_shuffle::block::Codec;

@@ -72,7 +72,7 @@ impl Context {
             false,
         )]));
         let of = Arc::clone(&schema);
-        let batches = self.range(start..end, partitions).map_partitions(|_, rows| {
+        let batches = self.range(start..end, partitions).map_partitions(|rows| {
             let mut rows = rows;
             std::iter::from_fn(move || {
                 let ids: Vec<i64> = rows.by_ref().take(BATCH_ROWS).collect();
@@ -115,7 +115,7 @@ impl DataFrame {
             columns: Vec::new(),
             source: Source(Arc::new(TableSource::Rows(rows))),
         };
-        Self::new(&context, builder::scan(Arc::new(table)))
+        Self::new(&context, Ok(builder::scan(Arc::new(table))))
     }
 
     /// The rows as values of a Rust type, as [`Self::collect_rows`] has them.
@@ -123,7 +123,7 @@ impl DataFrame {
     /// # Errors
     /// A mistake in the plan. A row that is no such value fails the job.
     pub fn to_rdd<T: Data>(&self) -> Result<Rdd<T>, Error> {
-        Ok(self.rows()?.map_partitions(|_, batches| {
+        Ok(self.rows()?.map_partitions(|batches| {
             batches.flat_map(|Batch(batch)| match serde_arrow::from_record_batch::<Vec<T>>(&batch) {
                 Ok(rows) => rows,
                 #[expect(clippy::panic, reason = "a panic of user code is how a closure fails a task")]

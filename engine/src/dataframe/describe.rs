@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, StringViewArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use millstream_planner::expr::{Expr, avg, col, count, max, min, quantile, stddev_samp};
+use millstream_planner::expr::functions_api::{avg, count, max, min, quantile, stddev_samp};
+use millstream_planner::expr::{Expr, col};
 
 use super::DataFrame;
 use crate::error::Error;
@@ -30,7 +31,7 @@ impl DataFrame {
         let wanted: Vec<Vec<Option<Expr>>> =
             fields.iter().map(|(name, data_type)| figures_of(name, data_type)).collect();
         let named = wanted.iter().flatten().flatten().cloned().enumerate();
-        let aggregates: Vec<Expr> = named.map(|(n, figure)| figure.alias(&n.to_string())).collect();
+        let aggregates: Vec<Expr> = named.map(|(n, figure)| figure.alias(n.to_string())).collect();
         let row = self.agg(aggregates).collect_batch()?;
         let mut next = row.columns().iter();
         let mut columns: Vec<(String, ArrayRef)> = vec![(

@@ -1,9 +1,9 @@
 //! Rows in groups.
 
-use std::sync::Arc;
-
-use millstream_planner::expr::{Expr, Scalar, col, count_star};
-use millstream_planner::logical::{GroupingSets, builder};
+use millstream_planner::expr::functions_api::count_star;
+use millstream_planner::expr::{Expr, Scalar, col};
+use millstream_planner::logical::builder::{self, PivotValue};
+use millstream_planner::logical::GroupingSets;
 
 use super::DataFrame;
 use super::names::IntoColumns;
@@ -15,7 +15,7 @@ pub struct GroupBy {
     frame: DataFrame,
     keys: Vec<Expr>,
     sets: GroupingSets,
-    pivot: Option<(Expr, Vec<(Scalar, Arc<str>)>)>,
+    pivot: Option<(Expr, Vec<PivotValue>)>,
 }
 
 impl GroupBy {
@@ -46,8 +46,8 @@ impl GroupBy {
         values: impl IntoIterator<Item = V>,
     ) -> Self {
         let named = |value: V| {
-            let name = value.to_string();
-            (value.into(), Arc::from(name))
+            let name = value.to_string().into();
+            PivotValue { value: value.into(), name }
         };
         Self { pivot: Some((col(column), values.into_iter().map(named).collect())), ..self }
     }
@@ -58,9 +58,9 @@ impl GroupBy {
     pub fn agg(self, aggregates: impl IntoColumns) -> DataFrame {
         let (aggregates, keys) = (aggregates.into_columns(), self.keys);
         match self.pivot {
-            None => self.frame.then(|plan| builder::aggregate(plan, keys, aggregates, self.sets)),
+            None => self.frame.then(|plan| builder::aggregate(plan.clone(), keys, aggregates, self.sets)),
             Some((column, values)) => {
-                self.frame.then(|plan| builder::pivot(plan, keys, column, &values, aggregates))
+                self.frame.then(|plan| builder::pivot(plan.clone(), keys, column, values, aggregates))
             }
         }
     }

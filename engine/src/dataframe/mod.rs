@@ -27,7 +27,7 @@ mod run;
 mod show;
 mod transform;
 mod udf;
-mod write;
+
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,11 +36,12 @@ use millstream_planner::error::PlanError;
 use millstream_planner::logical::{PlanRef, Schema};
 
 pub use group::GroupBy;
-pub use names::{IntoColumn, IntoColumns};
+pub use millstream_planner::expr::IntoColumn;
+pub use names::IntoColumns;
 pub use read::{IntoPaths, Reader};
 pub use udf::{Udf, UdfArg, UdfClosure, UdfResult, udf, udf_columns, udf_columns_with};
 pub(crate) use udf::{UdfEntry, resolve as resolve_udf};
-pub use write::Writer;
+
 
 use crate::context::Context;
 use crate::error::Error;

@@ -1,42 +1,6 @@
-//! What columns may be given as: names or expressions.
+//! Lists of columns, as methods take them.
 
-use millstream_planner::expr::{Expr, col};
-
-/// A column: a name, or an expression.
-pub trait IntoColumn {
-    /// The expression.
-    fn into_column(self) -> Expr;
-}
-
-impl IntoColumn for Expr {
-    fn into_column(self) -> Expr {
-        self
-    }
-}
-
-impl IntoColumn for &Expr {
-    fn into_column(self) -> Expr {
-        self.clone()
-    }
-}
-
-impl IntoColumn for &str {
-    fn into_column(self) -> Expr {
-        col(self)
-    }
-}
-
-impl IntoColumn for String {
-    fn into_column(self) -> Expr {
-        col(&self)
-    }
-}
-
-impl IntoColumn for &String {
-    fn into_column(self) -> Expr {
-        col(self)
-    }
-}
+use millstream_planner::expr::{Expr, IntoColumn};
 
 /// Several columns: a list of names or expressions.
 pub trait IntoColumns {

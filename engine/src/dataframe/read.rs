@@ -174,7 +174,7 @@ impl Reader {
             [first, rest @ ..] => format!("{} {first} and {} more", format.name(), rest.len()),
             [] => format!("{} of no files", format.name()),
         };
-        let files = FileTable::open(&paths, format, self.options)?;
+        let files = Arc::new(FileTable::open(&paths, format, &self.options)?);
         let shape = files.shape();
         let table = Table {
             id: self.context.inner().next_number(),
@@ -187,7 +187,7 @@ impl Reader {
             columns: shape.columns,
             source: Source(Arc::new(TableSource::Files(files))),
         };
-        Ok(DataFrame::new(&self.context, builder::scan(Arc::new(table))))
+        Ok(DataFrame::new(&self.context, Ok(builder::scan(Arc::new(table)))))
     }
 }
 

@@ -54,7 +54,7 @@ fn table(batch: &RecordBatch) -> Result<String, Error> {
     let options = FormatOptions::default().with_null("NULL");
     let schema = batch.schema();
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_FULL_CONDENSED);
+    table.load_style(presets::UTF8_FULL_CONDENSED);
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(schema.fields().iter().map(|field| {
         let name = format!("{}\n{}", field.name(), type_name(field.data_type()));
@@ -87,5 +87,5 @@ fn shortened(value: &str) -> String {
 
 /// A type as plans and errors write it.
 fn type_name(data_type: &arrow::datatypes::DataType) -> String {
-    millstream_planner::types::name(data_type)
+    millstream_planner::expr::type_name(data_type)
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use millstream_planner::expr::{Expr, SortKey};
+use millstream_planner::expr::{Expr, IntoColumn, Scalar, SortKey, col};
 use millstream_planner::logical::{JoinType, SetOperation, builder};
 use millstream_planner::physical::JoinStrategy;
 
-use super::names::{IntoColumn, IntoColumns};
+use super::names::IntoColumns;
 use super::{DataFrame, GroupBy};
 
 impl DataFrame {
@@ -26,14 +26,14 @@ impl DataFrame {
     #[must_use]
     pub fn select(&self, columns: impl IntoColumns) -> Self {
         let columns = columns.into_columns();
-        self.then(|plan| builder::project(plan, columns))
+        self.then(|plan| builder::project(plan.clone(), columns))
     }
 
     /// The rows for which a condition is true.
     #[must_use]
     pub fn filter(&self, condition: impl Into<Expr>) -> Self {
         let condition = condition.into();
-        self.then(|plan| builder::filter(plan, condition))
+        self.then(|plan| builder::filter(plan.clone(), condition))
     }
 
     /// All columns and one more, which takes the place of one of the same name.
@@ -47,33 +47,34 @@ impl DataFrame {
     #[must_use]
     pub fn with_columns(&self, columns: impl IntoColumns) -> Self {
         let columns = columns.into_columns();
-        self.then(|plan| builder::with_columns(plan, columns))
+        self.then(|plan| builder::with_columns(plan.clone(), columns))
     }
 
     /// Another name for a column.
     #[must_use]
     pub fn rename(&self, from: &str, to: &str) -> Self {
-        self.then(|plan| builder::rename(plan, from, to))
+        self.then(|plan| builder::rename(plan.clone(), vec![(col(from), to.into())]))
     }
 
     /// Other names for all columns, in order.
     #[must_use]
     pub fn rename_all<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> Self {
-        let names: Vec<String> = names.into_iter().map(|name| name.as_ref().to_owned()).collect();
-        self.then(|plan| builder::rename_all(plan, &names))
+        let column = |(at, name): (u32, N)| Expr::Field(at).alias(name.as_ref());
+        let columns = (0..).zip(names).map(column).collect();
+        self.then(|plan| builder::project(plan.clone(), columns))
     }
 
     /// Without these columns.
     #[must_use]
     pub fn drop(&self, columns: impl IntoColumns) -> Self {
         let columns = columns.into_columns();
-        self.then(|plan| builder::drop(plan, columns))
+        self.then(|plan| builder::drop(plan.clone(), columns))
     }
 
     /// Names this side, so that its columns can be told from others of the same name: `col("l.id")`.
     #[must_use]
     pub fn alias(&self, name: &str) -> Self {
-        self.then(|plan| builder::alias(plan, name))
+        self.then(|plan| Ok(builder::alias(plan.clone(), name)))
     }
 
     /// Groups rows with equal values of these columns; see [`GroupBy::agg`].
@@ -122,8 +123,10 @@ impl DataFrame {
         kind: JoinType,
         strategy: Option<JoinStrategy>,
     ) -> Self {
-        let names: Vec<String> = columns.into_iter().map(|name| name.as_ref().to_owned()).collect();
-        self.with(right, |left, right| builder::join_using(left, right, kind, &names, strategy))
+        let names = columns.into_iter().map(|name| name.as_ref().into()).collect();
+        self.with(right, |left, right| {
+            builder::join_using(left.clone(), right.clone(), kind, names, strategy)
+        })
     }
 
     /// Rows of both sides for which a condition holds, with all columns of both.
@@ -143,7 +146,7 @@ impl DataFrame {
     ) -> Self {
         let condition = condition.into();
         self.with(right, |left, right| {
-            builder::join(left, right, kind, Vec::new(), Some(condition), strategy)
+            builder::join(left.clone(), right.clone(), kind, Vec::new(), Some(condition), strategy)
         })
     }
 
@@ -152,14 +155,17 @@ impl DataFrame {
     #[must_use]
     pub fn not_in(&self, value: impl IntoColumn, others: &Self) -> Self {
         let value = value.into_column();
-        self.with(others, |left, right| builder::not_in(left, value, right))
+        self.with(others, |left, right| {
+            let on = vec![(value, Expr::Field(0))];
+            builder::join(left.clone(), right.clone(), JoinType::NullAwareAnti, on, None, None)
+        })
     }
 
     /// Every pair of rows.
     #[must_use]
     pub fn cross_join(&self, right: &Self) -> Self {
         self.with(right, |left, right| {
-            builder::join(left, right, JoinType::Cross, Vec::new(), None, None)
+            builder::join(left.clone(), right.clone(), JoinType::Cross, Vec::new(), None, None)
         })
     }
 
@@ -167,32 +173,32 @@ impl DataFrame {
     #[must_use]
     pub fn sort(&self, keys: impl IntoIterator<Item: Into<SortKey>>) -> Self {
         let keys: Vec<SortKey> = keys.into_iter().map(Into::into).collect();
-        self.then(|plan| builder::sort(plan, keys))
+        self.then(|plan| builder::sort(plan.clone(), keys))
     }
 
     /// The first `count` rows.
     #[must_use]
     pub fn limit(&self, count: u64) -> Self {
-        self.then(|plan| builder::limit(plan, 0, Some(count)))
+        self.then(|plan| Ok(builder::limit(plan.clone(), 0, Some(count))))
     }
 
     /// All but the first `count` rows.
     #[must_use]
     pub fn offset(&self, count: u64) -> Self {
-        self.then(|plan| builder::limit(plan, count, None))
+        self.then(|plan| Ok(builder::limit(plan.clone(), count, None)))
     }
 
     /// Each different row once.
     #[must_use]
     pub fn distinct(&self) -> Self {
-        self.then(|plan| builder::distinct(plan, Vec::new()))
+        self.then(|plan| builder::distinct(plan.clone(), Vec::new()))
     }
 
     /// The first row of each combination of values of these columns.
     #[must_use]
     pub fn drop_duplicates(&self, columns: impl IntoColumns) -> Self {
         let columns = columns.into_columns();
-        self.then(|plan| builder::distinct(plan, columns))
+        self.then(|plan| builder::distinct(plan.clone(), columns))
     }
 
     /// The rows of both, with columns matched by position, whatever their names; the names are those of this frame.
@@ -247,77 +253,75 @@ impl DataFrame {
     }
 
     fn set_operation(&self, other: &Self, operation: SetOperation, all: bool) -> Self {
-        self.with(other, |left, right| builder::set_operation(left, right, operation, all))
+        self.with(other, |left, right| builder::set_operation(left.clone(), right.clone(), operation, all))
     }
 
     /// One row for each element of a list, or entry of a map, which takes the column's place. Rows without elements go.
     #[must_use]
     pub fn explode(&self, column: &str) -> Self {
-        self.then(|plan| builder::explode(plan, column, false, None))
+        self.then(|plan| builder::explode(plan.clone(), col(column), false, None))
     }
 
     /// As [`Self::explode`]; a row without elements stays, with NULL.
     #[must_use]
     pub fn explode_outer(&self, column: &str) -> Self {
-        self.then(|plan| builder::explode(plan, column, true, None))
+        self.then(|plan| builder::explode(plan.clone(), col(column), true, None))
     }
 
     /// As [`Self::explode`], with the position of each element, from 0, in a column of this name before it.
     #[must_use]
     pub fn explode_with_position(&self, column: &str, position: &str) -> Self {
-        self.then(|plan| builder::explode(plan, column, false, Some(position)))
+        self.then(|plan| builder::explode(plan.clone(), col(column), false, Some(position.into())))
     }
 
     /// About this share of the rows, each drawn by itself. The same seed gives the same sample.
     #[must_use]
     pub fn sample(&self, fraction: f64, seed: u64) -> Self {
-        self.then(|plan| builder::sample(plan, fraction, seed))
+        self.then(|plan| builder::sample(plan.clone(), fraction, seed))
     }
 
     /// The rows spread evenly over so many partitions.
     #[must_use]
     pub fn repartition(&self, partitions: u32) -> Self {
-        self.then(|plan| builder::repartition(plan, Vec::new(), false, Some(partitions)))
+        self.then(|plan| builder::repartition(plan.clone(), Vec::new(), false, Some(partitions)))
     }
 
     /// Rows with equal values of these columns in one partition, by hash.
     #[must_use]
     pub fn repartition_by(&self, partitions: Option<u32>, columns: impl IntoColumns) -> Self {
         let columns = columns.into_columns();
-        self.then(|plan| builder::repartition(plan, columns, false, partitions))
+        self.then(|plan| builder::repartition(plan.clone(), columns, false, partitions))
     }
 
     /// Rows in partitions by ranges of these columns; see also [`Self::sort`].
     #[must_use]
     pub fn repartition_by_range(&self, partitions: Option<u32>, columns: impl IntoColumns) -> Self {
         let columns = columns.into_columns();
-        self.then(|plan| builder::repartition(plan, columns, true, partitions))
+        self.then(|plan| builder::repartition(plan.clone(), columns, true, partitions))
     }
 
     /// NULLs of the columns whose type takes it replaced by a value.
     #[must_use]
-    pub fn fill_null(&self, value: impl Into<Expr>) -> Self {
-        let value = value.into();
-        self.then(|plan| builder::fill_null(plan, value, None))
+    pub fn fill_null(&self, value: impl Into<Scalar>) -> Self {
+        self.fill_null_in::<&str>([], value)
     }
 
     /// NULLs of these columns replaced by a value.
     #[must_use]
-    pub fn fill_null_in<N: AsRef<str>>(
+    pub fn fill_null_in<C: IntoColumn>(
         &self,
-        columns: impl IntoIterator<Item = N>,
-        value: impl Into<Expr>,
+        columns: impl IntoIterator<Item = C>,
+        value: impl Into<Scalar>,
     ) -> Self {
-        let names: Vec<String> = columns.into_iter().map(|name| name.as_ref().to_owned()).collect();
-        let value = value.into();
-        self.then(|plan| builder::fill_null(plan, value, Some(&names)))
+        let (columns, value) = (columns.into_columns(), value.into());
+        self.then(|plan| builder::fill_null(plan.clone(), value, columns))
     }
 
     /// Rows without a NULL in these columns; in any column, where there are none.
     #[must_use]
     pub fn drop_nulls(&self, columns: impl IntoColumns) -> Self {
         let columns = columns.into_columns();
-        self.then(|plan| builder::drop_nulls(plan, columns))
+        self.then(|plan| builder::drop_nulls(plan.clone(), columns, false))
     }
 
     /// The columns `values` as rows: their names in a column, their values in another, beside the columns `keys`.
@@ -330,7 +334,7 @@ impl DataFrame {
         value_column: &str,
     ) -> Self {
         let (keys, values) = (keys.into_columns(), values.into_columns());
-        let names = (Arc::from(name_column), Arc::from(value_column));
-        self.then(|plan| builder::unpivot(plan, keys, values, names))
+        let (name, value): (Arc<str>, Arc<str>) = (name_column.into(), value_column.into());
+        self.then(|plan| builder::unpivot(plan.clone(), keys, values, name, value))
     }
 }

@@ -113,6 +113,7 @@ impl Workers for LocalWorkers {
     }
 
     fn drop_shuffle(&mut self, shuffle: ShuffleId) {
+        self.runtime.tables.release(shuffle);
         self.runtime.store.remove_shuffle(shuffle.0);
     }
 

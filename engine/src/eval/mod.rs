@@ -5,7 +5,6 @@
 
 mod arguments;
 mod arith;
-mod arguments;
 mod calendar;
 mod case;
 mod cast;
@@ -39,4 +38,5 @@ mod zone;
 pub(crate) use compare::canonical;
 pub(crate) use error::EvalError;
 pub(crate) use evaluator::{Evaluator, RowOrigin, constant};
+pub(crate) use scalar::{from_array, to_array};
 pub(crate) use udf::UdfCode;

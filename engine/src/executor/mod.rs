@@ -14,6 +14,7 @@ mod remote;
 mod run;
 mod runtime;
 mod slots;
+mod tables;
 mod task;
 
 pub(crate) use blocks::BlockBuilder;
@@ -25,4 +26,5 @@ pub(crate) use remote::{Role, run as run_as_executor};
 pub(crate) use run::{Outcome, Report, in_task, message};
 pub(crate) use runtime::{CommitGate, Runtime};
 pub(crate) use slots::{Launch, Slots};
+pub(crate) use tables::{SharedTables, TableKey};
 pub(crate) use task::{Metrics, Task, TaskContext};

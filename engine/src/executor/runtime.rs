@@ -15,6 +15,7 @@ use super::error::TaskError;
 use super::exchange::in_segment;
 use super::persisted::PersistedBlocks;
 use super::remote::Inputs;
+use super::tables::SharedTables;
 use crate::events::EventBus;
 use crate::protocol::OutputAt;
 use crate::scheduler::{ExecutorId, TaskId};
@@ -29,6 +30,7 @@ pub(crate) struct Runtime {
     pub(crate) dirs: Arc<LocalDirs>,
     pub(crate) store: ShuffleStore<Segment>,
     pub(crate) persisted: PersistedBlocks,
+    pub(crate) tables: SharedTables,
     pub(crate) codec: Codec,
     pub(crate) commit_gate: CommitGate,
     /// Where the inputs of tasks are; `None` if all of them are in `store`.
@@ -56,6 +58,7 @@ impl Runtime {
             dirs,
             store: ShuffleStore::new(),
             persisted: PersistedBlocks::default(),
+            tables: SharedTables::default(),
             codec,
             commit_gate,
             inputs: None,

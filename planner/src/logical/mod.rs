@@ -9,5 +9,5 @@ mod plan;
 
 pub use plan::{
     ColumnStatistics, Field, GroupingSets, JoinType, LogicalPlan, PlanRef, Schema, SetOperation,
-    Table,
+    Source, Table,
 };

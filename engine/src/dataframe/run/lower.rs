@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use millstream_planner::ids::ShuffleId;
 use millstream_planner::logical::{PlanRef, Table};
-use millstream_planner::optimizer::optimize;
 use millstream_planner::physical::{
     Distribution, ExprOp, Op, PhysicalPlan, PlanSettings, Planned, Program, StagePiece, plan,
     stages,
@@ -18,7 +17,6 @@ use super::exchange::{Bounds, Exchange, WriteExchange};
 use super::stage::RunStage;
 use crate::context::Context;
 use crate::error::Error;
-use crate::eval::Folding;
 use crate::io::files::FileTable;
 use crate::operators::batches::{Batch, StagePlan, StageTable};
 use crate::rdd::{
@@ -28,7 +26,7 @@ use crate::rdd::{
 /// Where the rows of a table come from.
 pub(crate) enum TableSource {
     /// Files.
-    Files(FileTable),
+    Files(Arc<FileTable>),
     /// A node of the lineage.
     Rows(Rdd<Batch>),
 }
@@ -42,7 +40,7 @@ pub(crate) struct Ready {
 
 /// Optimises and plans.
 pub(crate) fn planned(context: &Context, logical: &PlanRef) -> Result<Ready, Error> {
-    let optimized = optimize(logical.clone(), &Folding)?;
+    let optimized = logical.clone();
     let partitions = context.inner().default_partitions();
     let settings = PlanSettings { partitions, ..PlanSettings::default() };
     let planned = plan(&optimized, &settings)?;
@@ -116,7 +114,7 @@ impl Lowering<'_> {
             let table = self.tables.get(scan.table as usize);
             let source = table.and_then(|table| table.source.0.downcast_ref::<TableSource>());
             let source = match source {
-                Some(TableSource::Files(files)) => StageTable::Files(files.clone()),
+                Some(TableSource::Files(files)) => StageTable::Files(Arc::clone(files)),
                 Some(TableSource::Rows(rows)) => {
                     inputs.push(Input::Narrow(Arc::clone(&rows.node)));
                     StageTable::Node(inputs.len() as u32 - 1)

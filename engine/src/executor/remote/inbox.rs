@@ -205,7 +205,10 @@ fn start_chores(runtime: Arc<Runtime>, outbox: Outbox) -> Result<Sender<Chore>, 
                 Chore::Output(OutputAt { shuffle, map, attempt }) => {
                     runtime.store.remove(MapKey { shuffle: shuffle.0, map }, u64::from(attempt));
                 }
-                Chore::Shuffle(shuffle) => drop(runtime.store.remove_shuffle(shuffle)),
+                Chore::Shuffle(shuffle) => {
+                    runtime.tables.release(millstream_planner::ids::ShuffleId(shuffle));
+                    drop(runtime.store.remove_shuffle(shuffle));
+                }
                 Chore::Persisted(node) => {
                     runtime.persisted.drop_node(node, &runtime.events);
                 }

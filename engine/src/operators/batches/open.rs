@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rowwise::{Coalesce, Expand, Explode, Filter, Limit, Project, Sample};
 use super::{AsBatches, Batch, BatchStream, BoxBatches, aggregate, batch_of, join, sort, window};
-use crate::executor::{Metrics, Task, TaskError};
+use crate::executor::{Metrics, TableKey, Task, TaskError};
 use crate::io::files::FileTable;
 use crate::rdd::Node;
 
@@ -27,7 +27,7 @@ pub(crate) struct StagePlan {
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) enum StageTable {
     /// Files.
-    Files(FileTable),
+    Files(Arc<FileTable>),
     /// Batches of the node at this place among the inputs: a table in memory, or persisted.
     Node(u32),
     /// Nothing: the stage does not scan it.
@@ -61,11 +61,12 @@ impl Opener<'_> {
 
     /// The rows of one partition of an operator.
     fn open(&self, id: OpId, partition: u32) -> Result<BoxBatches, TaskError> {
-        deeper(|| self.open_operator(self.operator(id)?, partition))
+        deeper(|| self.open_operator(id, self.operator(id)?, partition))
     }
 
     fn open_operator(
         &self,
+        id: OpId,
         operator: &Operator,
         partition: u32,
     ) -> Result<BoxBatches, TaskError> {
@@ -92,7 +93,7 @@ impl Opener<'_> {
             Op::Join(spec) => {
                 let left = self.open(spec.left, partition)?;
                 let right = match spec.strategy {
-                    JoinStrategy::Broadcast => self.shared(spec.right, partition)?,
+                    JoinStrategy::Broadcast => self.shared(spec.right, id, partition)?,
                     _ => join::Build::Stream(self.open(spec.right, partition)?),
                 };
                 let (of_left, of_right) = (self.schema(spec.left)?, self.schema(spec.right)?);
@@ -163,9 +164,22 @@ impl Opener<'_> {
         Ok(Box::new(Coalesce::new(self.read(index, partition)?, schema)))
     }
 
-    /// The whole build side of a broadcast join, which tasks of this process may share.
-    fn shared(&self, id: OpId, partition: u32) -> Result<join::Build, TaskError> {
-        Ok(join::Build::Stream(self.open(id, partition)?))
+    /// The build side of a broadcast join. Where it is a stage as it is, tasks of one executor share the table.
+    fn shared(&self, id: OpId, join: OpId, partition: u32) -> Result<join::Build, TaskError> {
+        let Op::Input { index, broadcast: true, .. } = self.operator(id)?.op else {
+            return Ok(join::Build::Stream(self.open(id, partition)?));
+        };
+        let exchange = self.node.parent(index as usize);
+        let Some((exchange, (shuffle, _))) = exchange.and_then(|node| Some((node, node.shuffle(0)?)))
+        else {
+            return Ok(join::Build::Stream(self.open(id, partition)?));
+        };
+        let (task, exchange) = (Rc::clone(self.task), Arc::clone(exchange));
+        let load = move || -> Result<BoxBatches, TaskError> {
+            Ok(Box::new(AsBatches::new(task.open::<Batch>(&exchange, 0)?)))
+        };
+        let key = TableKey { shuffle, operator: join.0 };
+        Ok(join::Build::Shared { key, load: Box::new(load) })
     }
 
     /// The partition of a union is one of one of its inputs.

@@ -6,7 +6,7 @@ use crate::eval::EvalError;
 
 /// The states of one aggregate for all groups, by their numbers. NULLs are passed over, unless an aggregate says
 /// otherwise.
-pub(super) trait Accumulator {
+pub(in crate::operators::batches) trait Accumulator {
     /// Makes room for groups up to this number. A new group has seen nothing.
     fn resize(&mut self, groups: usize);
 

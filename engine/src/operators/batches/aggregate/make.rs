@@ -13,7 +13,7 @@ use crate::eval::EvalError;
 type Made = Result<Box<dyn Accumulator>, EvalError>;
 
 /// An accumulator without groups.
-pub(super) fn accumulator(call: &AggregateCall) -> Made {
+pub(in crate::operators::batches) fn accumulator(call: &AggregateCall) -> Made {
     use AggregateFn as F;
     match call.function {
         F::Count => Ok(Box::new(Count::default())),

@@ -33,6 +33,8 @@ use std::rc::Rc;
 use arrow::datatypes::SchemaRef;
 use millstream_planner::physical::Aggregate;
 
+pub(super) use self::accumulator::Accumulator;
+pub(super) use self::make::accumulator;
 use self::part::Shape;
 use self::stream::Grouping;
 use super::BoxBatches;

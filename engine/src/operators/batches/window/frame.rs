@@ -9,7 +9,7 @@ use millstream_planner::expr::{Frame, FrameBound, FrameUnit, Scalar};
 use millstream_planner::physical::SortOption;
 
 use super::peers::Peers;
-use crate::eval::scalar_to_array;
+use crate::eval::to_array;
 use crate::executor::TaskError;
 use crate::operators::batches::sort::SortKeys;
 
@@ -152,7 +152,7 @@ fn partition_point(rows: usize, before: impl Fn(usize) -> bool) -> usize {
 
 /// The keys less, or more, an offset.
 fn moved(key: &ArrayRef, offset: &Scalar, less: bool) -> Result<ArrayRef, TaskError> {
-    let mut offset = scalar_to_array(offset)?;
+    let mut offset = to_array(offset)?;
     if key.data_type().is_numeric() {
         offset = cast(&offset, key.data_type())?;
     }
