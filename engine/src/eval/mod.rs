@@ -5,7 +5,6 @@
 
 mod arguments;
 mod arith;
-mod arguments;
 mod calendar;
 mod case;
 mod cast;
@@ -31,8 +30,6 @@ mod strings;
 mod testing;
 mod udf;
 mod unary;
-#[cfg(test)]
-mod testing;
 mod value;
 mod zone;
 
