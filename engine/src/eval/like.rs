@@ -292,7 +292,8 @@ mod tests {
             ("special packages requests", "%special%requests%", true),
             ("requests special", "%special%requests%", false),
             ("aaab", "%a_b", true),
-            ("abab", "%a_a%b", false),
+            ("abab", "%a_a%b", true),
+            ("abba", "%a_a%b", false),
             ("line\nbreak", "line_break", true),
             ("ABC", "abc", false),
         ];

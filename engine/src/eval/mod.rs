@@ -30,8 +30,6 @@ mod strings;
 mod testing;
 mod udf;
 mod unary;
-#[cfg(test)]
-mod testing;
 mod value;
 mod zone;
 
