@@ -13,14 +13,17 @@ use super::table::Table;
 use crate::executor::{Task, TaskError};
 use crate::operators::batches::BatchStream;
 
-/// State below this is not worth a spill.
-const BYTES_MIN: usize = 256 << 10;
-
 /// A build side that is there as a whole, or one part of it.
 pub(super) struct Built {
     pub(super) table: Table,
     pub(super) columns: Columns,
     pub(super) seen: Seen,
+}
+
+impl Built {
+    pub(super) fn bytes(&self) -> usize {
+        self.table.bytes() + self.columns.bytes()
+    }
 }
 
 /// What there was on the build side.
@@ -100,7 +103,7 @@ impl Loader {
         let bytes = self.rows.bytes() + self.table_bytes;
         let growth = self.table_bytes + self.rows.growth();
         self.rows.rows() + self.sieve.plan.rows_max > Table::ROWS_MAX
-            || bytes > BYTES_MIN && task.pressed_by(bytes, growth)
+            || bytes > worth_spilling(task) && task.pressed_by(bytes, growth)
     }
 
     /// The table of what has been read.
@@ -118,4 +121,11 @@ impl Loader {
     pub(super) fn into_batches(self) -> Result<(Vec<RecordBatch>, Sieve), TaskError> {
         Ok((self.rows.into_batches().map_err(arrow_error)?, self.sieve))
     }
+}
+
+/// State of fewer bytes is not worth a spill.
+pub(super) fn worth_spilling(task: &Task) -> usize {
+    const BYTES: usize = 256 << 10;
+    const PART_OF_FLOOR: u64 = 16;
+    BYTES.min((task.runtime.budget.floor() / PART_OF_FLOOR) as usize)
 }

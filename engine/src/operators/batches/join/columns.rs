@@ -44,6 +44,10 @@ impl Columns {
         self.bits
     }
 
+    pub(super) fn bytes(&self) -> usize {
+        self.chunks.iter().flatten().map(bytes).sum()
+    }
+
     /// Chunks, without the NULLs.
     fn chunk_count(&self) -> usize {
         self.rows.div_ceil(1 << self.bits)

@@ -27,7 +27,7 @@ pub(super) fn open(task: &Task, plan: Plan, left: BoxBatches, right: Build) -> B
         if let Some((left, right)) = inputs.take() {
             output = Some(start(&task, &plan, left, right)?);
         }
-        output.as_mut().map_or(Ok(None), BatchStream::next)
+        output.as_mut().map_or(Ok(None), |output| output.next())
     })
 }
 

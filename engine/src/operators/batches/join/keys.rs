@@ -13,21 +13,23 @@ use arrow::row::{RowConverter, Rows, SortField};
 use millstream_shuffle::partition::{canonical_f32_bits, canonical_f64_bits};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use crate::operators::batches::keys::canonical_floats;
+
 /// Apart from the partition hash: the rows of one partition have much of that in common.
 const SEED: u64 = 0x2545_f491_4f6c_dd1d;
 
 /// How the keys of a join are compared.
-pub(super) struct KeyForm {
+pub(super) struct KeyMatch {
     null_safe: Vec<bool>,
     shape: Shape,
 }
 
 enum Shape {
-    /// One value of at most 64 bits.
+    /// One value of at most 64 bits, or nothing.
     Word,
     /// One value of 128 bits, two words, or a word that may be NULL.
     Pair,
-    /// Anything else, or nothing.
+    /// Anything else.
     Encoded(RowConverter),
 }
 
@@ -46,10 +48,11 @@ pub(super) enum Values {
     Encoded(Rows),
 }
 
-impl KeyForm {
+impl KeyMatch {
     /// Of keys of these types.
     pub(super) fn new(types: &[DataType], null_safe: &[bool]) -> Result<Self, ArrowError> {
         let shape = match (types, null_safe) {
+            ([], _) => Shape::Word,
             ([one], [false]) if is_word(one) => Shape::Word,
             ([one], [true]) if is_word(one) => Shape::Pair,
             ([DataType::Decimal128(..)], [false]) => Shape::Pair,
@@ -98,6 +101,7 @@ impl KeyForm {
 
     fn values(&self, columns: &[ArrayRef], rows: usize) -> Result<Values, ArrowError> {
         Ok(match (&self.shape, columns) {
+            (Shape::Word, []) => Values::Words(vec![0; rows]),
             (Shape::Word, [one]) => Values::Words(words(one)),
             (Shape::Pair, [one]) if matches!(one.data_type(), DataType::Decimal128(..)) => {
                 let values = one.as_primitive::<Decimal128Type>().values();
@@ -108,14 +112,9 @@ impl KeyForm {
                 let both = words(one).into_iter().zip(words(two));
                 Values::Pairs(both.map(|(one, two)| u128::from(one) << 64 | u128::from(two)).collect())
             }
-            (Shape::Encoded(converter), []) => {
-                let mut none = converter.empty_rows(rows, 0);
-                (0..rows).try_for_each(|_| converter.append(&mut none, &[]))?;
-                Values::Encoded(none)
-            }
             (Shape::Encoded(converter), _) => {
-                let columns: Vec<_> = columns.iter().map(canonical).collect();
-                Values::Encoded(converter.convert_columns(&columns)?)
+                let columns: Result<Vec<_>, _> = columns.iter().map(canonical_floats).collect();
+                Values::Encoded(converter.convert_columns(&columns?)?)
             }
             _ => return Err(ArrowError::ComputeError("keys of another number".to_owned())),
         })

@@ -4,7 +4,8 @@ use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::concat_batches;
 
 use super::arrow_error;
-use super::keys::{KeyForm, Keys};
+use super::build::worth_spilling;
+use super::keys::{KeyMatch, Keys};
 use super::side::Layout;
 use crate::executor::{Task, TaskError};
 use crate::operators::batches::{SpillWriter, Spilled, take};
@@ -15,14 +16,13 @@ pub(super) const PARTITIONS: usize = 1 << BITS;
 /// Times that rows can be partitioned further: the table uses the other bits of the hash.
 pub(super) const LEVELS: u32 = 4;
 
-/// What is buffered: large enough for blocks of some size, small enough for little memory.
+/// What is buffered at most, for blocks of some size.
 const BYTES_MAX: usize = 4 << 20;
-const BYTES_MIN: usize = 256 << 10;
 
 /// Writes stored batches by partition.
 pub(super) struct Partitioner<'a> {
     task: &'a Task,
-    form: &'a KeyForm,
+    form: &'a KeyMatch,
     layout: &'a Layout,
     level: u32,
     writer: SpillWriter,
@@ -35,7 +35,7 @@ pub(super) struct Partitioner<'a> {
 impl<'a> Partitioner<'a> {
     pub(super) fn new(
         task: &'a Task,
-        form: &'a KeyForm,
+        form: &'a KeyMatch,
         layout: &'a Layout,
         level: u32,
     ) -> Result<Self, TaskError> {
@@ -58,7 +58,7 @@ impl<'a> Partitioner<'a> {
             start = end;
         }
         self.bytes += batch.columns().iter().map(super::columns::bytes).sum::<usize>();
-        let pressed = || self.bytes > BYTES_MIN && self.task.pressed_by(self.bytes, self.bytes);
+        let pressed = || self.bytes > worth_spilling(self.task) && self.task.pressed_by(self.bytes, self.bytes);
         match self.bytes > BYTES_MAX || pressed() {
             true => self.flush(),
             false => Ok(()),

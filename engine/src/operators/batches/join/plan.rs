@@ -10,7 +10,7 @@ use millstream_planner::physical::{ExprOp, Join, JoinKind, Program};
 
 use super::arrow_error;
 use super::columns::{Columns, NO_ROW, rows_max};
-use super::keys::KeyForm;
+use super::keys::KeyMatch;
 use super::kind::Gives;
 use super::side::{Layout, Side};
 use crate::eval::{Evaluator, RowOrigin};
@@ -25,7 +25,7 @@ pub(super) struct Plan {
     pub(super) join: Join,
     pub(super) gives: Gives,
     pub(super) null_aware: bool,
-    pub(super) form: KeyForm,
+    pub(super) form: KeyMatch,
     pub(super) left_schema: SchemaRef,
     pub(super) right_schema: SchemaRef,
     /// The right columns that are stored: those given come first, and in order.
@@ -76,7 +76,7 @@ impl Plan {
             join: join.clone(),
             gives,
             null_aware: join.kind == JoinKind::NullAwareAnti,
-            form: KeyForm::new(&types, &join.null_safe).map_err(arrow_error)?,
+            form: KeyMatch::new(&types, &join.null_safe).map_err(arrow_error)?,
             residual: residual.transpose()?,
             rows_max: rows_max.min(BATCH_ROWS),
             left_schema,
@@ -120,7 +120,7 @@ impl Plan {
         let mut kept = 0;
         for row in 0..left.len() {
             (left[kept], right[kept]) = (left[row], right[row]);
-            kept += usize::from(mask.value(row) && mask.is_valid(row));
+            kept += usize::from(mask.value(row));
         }
         left.truncate(kept);
         right.truncate(kept);

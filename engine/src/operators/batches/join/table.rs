@@ -107,6 +107,17 @@ impl Table {
         table
     }
 
+    pub(super) fn bytes(&self) -> usize {
+        let keys = match &self.keys {
+            Stored::Words(words) => size_of_val(words.as_slice()),
+            Stored::Pairs(pairs) => size_of_val(pairs.as_slice()),
+            Stored::Encoded { chunks, tags, .. } => {
+                size_of_val(tags.as_slice()) + chunks.iter().map(Rows::size).sum::<usize>()
+            }
+        };
+        size_of_val(self.directory.as_slice()) + size_of_val(self.rows.as_slice()) + keys
+    }
+
     fn count(&mut self, keys: &Keys) {
         keys.each_live(|_, hash| {
             let entry = &mut self.directory[(hash & self.mask) as usize + 1];

@@ -16,7 +16,7 @@ mod slots;
 mod table;
 mod words;
 
-pub(crate) use form::KeyForm;
+pub(crate) use form::{KeyForm, canonical_floats};
 pub(crate) use hash::{hash_keys, values};
 pub(crate) use table::{ABSENT, KeyTable, RADIX, RadixOrder};
 
