@@ -36,4 +36,5 @@ mod zone;
 pub(crate) use compare::canonical;
 pub(crate) use error::EvalError;
 pub(crate) use evaluator::{Evaluator, RowOrigin, constant};
+pub(crate) use scalar::{from_array, to_array};
 pub(crate) use udf::UdfCode;

@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use crate::closure::CodeError;
 use crate::io::checkpoint::CheckpointError;
+use crate::io::files::FileError;
 use crate::io::output::OutputError;
 use crate::io::store::StoreError;
 use crate::io::text::InputError;
@@ -27,6 +28,9 @@ pub(crate) enum TaskError {
     /// Input that cannot be read.
     #[error(transparent)]
     Input(#[from] InputError),
+    /// Files of a table that cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Output that cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
@@ -84,7 +88,8 @@ impl TaskError {
             Self::User { message, record } => TaskFailure::User { message, record },
             Self::Input(error) if !error.is_retryable() => TaskFailure::Data { message },
             Self::Output(error) if !error.is_retryable() => TaskFailure::Data { message },
-            Self::Input(_) | Self::Output(_) | Self::Checkpoint(_) | Self::Store(_) => {
+            Self::File(error) if !error.is_retryable() => TaskFailure::Data { message },
+            Self::Input(_) | Self::File(_) | Self::Output(_) | Self::Checkpoint(_) | Self::Store(_) => {
                 TaskFailure::User { message, record: None }
             }
             Self::Data(message) => TaskFailure::Data { message },

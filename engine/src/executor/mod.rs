@@ -15,6 +15,8 @@ mod run;
 mod runtime;
 mod slots;
 mod task;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub(crate) use blocks::BlockBuilder;
 pub(crate) use error::TaskError;
