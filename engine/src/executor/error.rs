@@ -94,6 +94,7 @@ impl TaskError {
             | Self::Output(_)
             | Self::Checkpoint(_)
             | Self::Store(_) => {
+            Self::Input(_) | Self::File(_) | Self::Output(_) | Self::Checkpoint(_) | Self::Store(_) => {
                 TaskFailure::User { message, record: None }
             }
             Self::Data(message) => TaskFailure::Data { message },

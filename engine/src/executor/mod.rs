@@ -16,6 +16,8 @@ mod runtime;
 mod slots;
 mod tables;
 mod task;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub(crate) use blocks::BlockBuilder;
 pub(crate) use error::TaskError;

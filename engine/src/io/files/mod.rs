@@ -45,4 +45,4 @@ pub(crate) use table::{FileTable, Policy, TableFile, TableShape, check_names};
 pub(crate) use types::{cast_column, common, merge, table_schema, table_type, widens};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -34,7 +34,7 @@ pub(crate) trait FileRows {
 
 /// A partition being read.
 pub(super) struct TableScan {
-    table: Arc<FileTable>,
+    table: FileTable,
     task: Task,
     schema: SchemaRef,
     /// By column given: its place in the table.
@@ -62,7 +62,7 @@ struct Current {
 
 impl TableScan {
     pub(super) fn new(
-        table: &Arc<FileTable>,
+        table: &FileTable,
         partition: u32,
         projection: &[u32],
         predicate: Option<&Program>,
@@ -84,7 +84,7 @@ impl TableScan {
             .with_biggest_coalesce_batch_size(Some(BATCH_ROWS / 2));
         Ok(Self {
             pieces: table.pieces(partition).into_iter(),
-            table: Arc::clone(table),
+            table: table.clone(),
             task: Rc::clone(task),
             schema,
             projection: projection.to_vec(),

@@ -39,9 +39,12 @@ pub(crate) struct TableFile {
     pub(crate) modified_ns: u64,
 }
 
-/// A table of files. Travels to executors with the stages that read it.
+/// A table of files. Travels to executors with the stages that read it. Cloning shares it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct FileTable {
+pub(crate) struct FileTable(Arc<Contents>);
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Contents {
     format: Format,
     bad_records: BadRecords,
     invalid_utf8: InvalidUtf8,
@@ -94,22 +97,22 @@ impl FileTable {
     pub(crate) fn open(
         paths: &[String],
         format: Format,
-        options: &ReadOptions,
+        options: ReadOptions,
     ) -> Result<Self, FileError> {
         let mut listed = listing::list(paths)?;
         listed.retain(|file| file.bytes > 0);
-        let hive = if options.hive { hive_columns(&listed, options)? } else { Vec::new() };
+        let hive = if options.hive { hive_columns(&listed, &options)? } else { Vec::new() };
         let file = |file: &Listed| TableFile {
             path: file.path.clone(),
             bytes: file.bytes,
             modified_ns: file.modified_ns,
         };
         let files: Vec<TableFile> = listed.iter().map(file).collect();
-        let given = given_fields(options, &hive);
+        let given = given_fields(&options, &hive);
         if files.is_empty() && given.is_none() && format != Format::Text {
             return Err(FileError::Nothing { format: format.name(), path: paths.join(", ") });
         }
-        let mut found = inspect(&files, &format, options, given.as_deref())?;
+        let mut found = inspect(&files, &format, &options, given.as_deref())?;
         let keep: Vec<bool> = found.fields.iter().map(|field| !hive.iter().any(|(name, _)| name == field.name())).collect();
         let mut kept = keep.iter();
         found.fields.retain(|_| kept.next() == Some(&true));
@@ -130,9 +133,9 @@ impl FileTable {
             fields.push(Arc::new(Field::new(name, data_type.clone(), nullable)));
             statistics.push(constant_statistics(constants.iter().map(|values| &values[at])));
         }
-        Ok(Self {
+        Ok(Self(Arc::new(Contents {
             format,
-            bad_records: options.bad_records.clone(),
+            bad_records: options.bad_records,
             invalid_utf8: options.invalid_utf8,
             splits: splits::plan(&found.atoms),
             files,
@@ -142,27 +145,27 @@ impl FileTable {
             rows: found.rows,
             bytes: found.bytes,
             statistics,
-        })
+        })))
     }
 
     /// What planning knows of it.
     pub(crate) fn shape(&self) -> TableShape {
         TableShape {
-            schema: Arc::clone(&self.schema),
-            rows: self.rows,
-            bytes: self.bytes,
-            partitions: self.splits.len().max(1) as u32,
-            columns: self.statistics.clone(),
+            schema: Arc::clone(&self.0.schema),
+            rows: self.0.rows,
+            bytes: self.0.bytes,
+            partitions: self.0.splits.len().max(1) as u32,
+            columns: self.0.statistics.clone(),
         }
     }
 
     /// What it is in plans: `parquet orders.parquet and 3 more`.
     pub(crate) fn name(&self) -> String {
-        let format = self.format.name();
-        let first = self.files.first().map(|file| {
+        let format = self.0.format.name();
+        let first = self.0.files.first().map(|file| {
             Path::new(&file.path).file_name().unwrap_or_default().to_string_lossy().into_owned()
         });
-        match (first, self.files.len()) {
+        match (first, self.0.files.len()) {
             (None, _) => format!("{format} of no files"),
             (Some(first), 1) => format!("{format} {first}"),
             (Some(first), count) => format!("{format} {first} and {} more", count - 1),
@@ -175,7 +178,7 @@ impl FileTable {
     /// # Errors
     /// When the batches are asked for: files that changed, are damaged or hold what the options refuse.
     pub(crate) fn scan(
-        self: &Arc<Self>,
+        &self,
         partition: u32,
         projection: &[u32],
         predicate: Option<&Program>,
@@ -186,22 +189,22 @@ impl FileTable {
     }
 
     pub(super) fn field(&self, column: u32) -> Option<FieldRef> {
-        self.schema.fields().get(column as usize).cloned()
+        self.0.schema.fields().get(column as usize).cloned()
     }
 
     /// Whether a column is one of the files.
     pub(super) fn is_data(&self, column: u32) -> bool {
-        (column as usize) < self.data_columns
+        (column as usize) < self.0.data_columns
     }
 
     /// The value of a column of directories.
     pub(super) fn constant(&self, file: u32, column: u32) -> Option<&Scalar> {
-        let at = (column as usize).checked_sub(self.data_columns)?;
-        self.constants.get(file as usize)?.get(at)
+        let at = (column as usize).checked_sub(self.0.data_columns)?;
+        self.0.constants.get(file as usize)?.get(at)
     }
 
     pub(super) fn pieces(&self, partition: u32) -> Vec<Piece> {
-        self.splits.get(partition as usize).cloned().unwrap_or_default()
+        self.0.splits.get(partition as usize).cloned().unwrap_or_default()
     }
 
     /// Opens the rows of a piece: those that pass the condition at least, and `limit` of them at most are wanted.
@@ -213,13 +216,13 @@ impl FileTable {
         limit: u64,
         task: &Task,
     ) -> Result<Box<dyn FileRows>, TaskError> {
-        let file = self.files.get(piece.file as usize);
+        let file = self.0.files.get(piece.file as usize);
         let file = file.ok_or_else(|| TaskError::internal("a piece of a file that is not there"))?;
-        let lossy = self.invalid_utf8 == InvalidUtf8::Lossy;
-        Ok(match &self.format {
+        let lossy = self.0.invalid_utf8 == InvalidUtf8::Lossy;
+        Ok(match &self.0.format {
             Format::Parquet => Box::new(parquet::ParquetRows::open(file, &piece.range, wanted, condition, lossy)?),
             Format::Csv(options) => {
-                let all: Vec<FieldRef> = self.schema.fields()[..self.data_columns].to_vec();
+                let all: Vec<FieldRef> = self.0.schema.fields()[..self.0.data_columns].to_vec();
                 let how = csv::Reading { options, policy: self.policy(), columns: &all };
                 Box::new(csv::CsvRows::open(file, &piece.range, wanted, &how, limit, task)?)
             }
@@ -230,7 +233,7 @@ impl FileTable {
     }
 
     fn policy(&self) -> Policy {
-        Policy { bad_records: self.bad_records.clone(), invalid_utf8: self.invalid_utf8 }
+        Policy { bad_records: self.0.bad_records.clone(), invalid_utf8: self.0.invalid_utf8 }
     }
 }
 
