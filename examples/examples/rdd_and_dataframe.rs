@@ -51,7 +51,7 @@ fn run(options: &Options) -> Result<(), ExampleError> {
         .to_frame()?
         .filter(col("method").eq("GET"))
         .group_by(["path"])
-        .agg([count_star().alias("requests"), count_distinct(col("user")).alias("visitors")]);
+        .agg([count_star().alias("requests"), count_distinct(["user"]).alias("visitors")]);
 
     // And Rust code again.
     let loyal = pages

@@ -106,13 +106,14 @@ pub fn path_of(dir: &Path, table: &str) -> Option<PathBuf> {
 }
 
 fn parts_of(table: &str, scale: f64) -> i32 {
-    let large = (scale * 4.0).ceil().clamp(1.0, 1000.0) as i32;
-    match table {
+    let large = (scale * 4.0).ceil().clamp(1.0, 1000.0) as u32;
+    let parts = match table {
         "lineitem" => large,
         "orders" | "partsupp" => large.div_ceil(4),
         "nation" | "region" => 1,
         _ => large.div_ceil(16),
-    }
+    };
+    parts as i32
 }
 
 fn write_part(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use millstream_planner::logical::{Source, Table, builder};
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 use serde_arrow::schema::{SchemaLike, TracingOptions};
 
 use super::DataFrame;
@@ -53,7 +53,7 @@ impl Context {
     ///
     /// # Errors
     /// If the values have no common columns.
-    pub fn from_rows<T: Serialize + DeserializeOwned>(
+    pub fn from_rows<T: Serialize + Deserialize<'static>>(
         &self,
         rows: impl IntoIterator<Item = T>,
     ) -> Result<DataFrame, Error> {
@@ -173,7 +173,7 @@ fn to_batch<T: Data>(fields: &[FieldRef], rows: &[T]) -> Batch {
     }
 }
 
-fn fields_of<T: Serialize + DeserializeOwned>(rows: &[T]) -> Result<Vec<FieldRef>, Error> {
+fn fields_of<T: Serialize + Deserialize<'static>>(rows: &[T]) -> Result<Vec<FieldRef>, Error> {
     let options = || TracingOptions::default().strings_as_large_utf8(false);
     let of_type = Vec::<FieldRef>::from_type::<T>(options());
     let fields = match of_type {

@@ -174,7 +174,7 @@ impl Reader {
             [first, rest @ ..] => format!("{} {first} and {} more", format.name(), rest.len()),
             [] => format!("{} of no files", format.name()),
         };
-        let files = Arc::new(FileTable::open(&paths, format, &self.options)?);
+        let files = Arc::new(FileTable::open(&paths, format, self.options)?);
         let shape = files.shape();
         let table = Table {
             id: self.context.inner().next_number(),

@@ -93,10 +93,7 @@ impl TaskError {
             | Self::File(_)
             | Self::Output(_)
             | Self::Checkpoint(_)
-            | Self::Store(_) => {
-            Self::Input(_) | Self::File(_) | Self::Output(_) | Self::Checkpoint(_) | Self::Store(_) => {
-                TaskFailure::User { message, record: None }
-            }
+            | Self::Store(_) => TaskFailure::User { message, record: None },
             Self::Data(message) => TaskFailure::Data { message },
             Self::Fetch { shuffle, outputs, holder, why } => {
                 let executor = holder.unwrap_or(executor);

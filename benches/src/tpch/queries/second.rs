@@ -177,7 +177,7 @@ pub(super) fn q16(tables: &Tables) -> DataFrame {
         )
         .not_in("ps_suppkey", &complained)
         .group_by(["p_brand", "p_type", "p_size"])
-        .agg([count_distinct(col("ps_suppkey")).alias("supplier_cnt")])
+        .agg([count_distinct(["ps_suppkey"]).alias("supplier_cnt")])
         .sort([
             col("supplier_cnt").desc(),
             col("p_brand").asc(),

@@ -108,7 +108,7 @@ pub(super) fn q21(tables: &Tables) -> DataFrame {
         .filter(col("first").not_eq(col("last")));
     let one_late = late
         .group_by([col("l_orderkey").alias("late_orderkey")])
-        .agg([count_distinct(col("l_suppkey")).alias("suppliers")])
+        .agg([count_distinct(["l_suppkey"]).alias("suppliers")])
         .filter(col("suppliers").eq(1));
     tables
         .supplier()
