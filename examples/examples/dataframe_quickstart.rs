@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use millstream::JoinType;
-use millstream::functions::{avg, col, count_star, lit, max, round, sum, upper, when};
+use millstream::functions::{avg, col, count_star, max, round, sum, upper, when};
 use millstream_examples::end::{ExampleError, finish};
 use millstream_examples::options::CommonOptions;
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,7 @@ fn run(options: &Options) -> Result<(), ExampleError> {
         ])
         .join(&shops, ["shop"], JoinType::Left)
         .with_column("shop", upper(col("shop")))
-        .fill_null_in(["manager"], lit("nobody"))
+        .fill_null_in(["manager"], "nobody")
         .sort([col("worth").desc()]);
     match options.explain {
         true => writeln!(stdout(), "{}", by_shop.explain()?)?,

@@ -5,8 +5,9 @@
 
 use std::process::ExitCode;
 
+use arrow::datatypes::DataType;
 use clap::Parser;
-use millstream::functions::{coalesce, col, count_star, lag, lit, max, min, sum, when, window};
+use millstream::functions::{FrameBound, coalesce, col, count_star, lag, lit, max, min, sum, when, window};
 use millstream_examples::end::{ExampleError, finish};
 use millstream_examples::generate::Logs;
 use millstream_examples::input::{SEED, paths_or};
@@ -45,7 +46,7 @@ fn run(options: &Options) -> Result<(), ExampleError> {
     let sessions = requests
         .with_column("gap", coalesce([since_last, lit(i64::MAX)]))
         .with_column("begins", when(col("gap").gt(gap_ms), 1).otherwise(0))
-        .with_column("session", sum(col("begins")).over(of_user.rows_to_current()))
+        .with_column("session", sum(col("begins")).over(up_to_here))
         .group_by(["user", "session"])
         .agg([
             count_star().alias("requests"),

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The columns of a partial aggregate, and of the exchange behind it, are the keys and then the states of the
-//! aggregates. A state's columns are the operator's business: the schemas of these operators name the keys alone.
+//! aggregates ([`state_types`]).
 
 mod calls;
 mod sets;
@@ -22,6 +22,7 @@ use crate::logical::{Field, GroupingSets, PlanRef, Schema};
 use crate::optimizer::exprs;
 use crate::physical::plan::{Aggregate, AggregateCall, AggregateMode, Op};
 use crate::physical::program::Program;
+use crate::physical::states::state_types;
 
 use calls::{Calls, split};
 
@@ -108,7 +109,7 @@ impl Planner<'_> {
         let fields: Vec<Expr> = (0..keys.len() as u32).map(Expr::Field).collect();
         let partitions = self.partitions(&[&partial]);
         let exchanged = self.hash(&partial, &fields, partitions)?;
-        let schema = calls.schema(&partial.schema.fields);
+        let schema = calls.schema(&partial.schema.fields[..keys.len()]);
         let op = self.op(&exchanged, AggregateMode::Final, keys.len(), Program::default(), &calls);
         let id = self.operators.push(op, &schema, rows);
         Ok(Built { id, schema: Arc::new(schema), rows, ..exchanged })
@@ -122,7 +123,14 @@ impl Planner<'_> {
         groups: Option<u64>,
     ) -> Result<Built, PlanError> {
         let program = compile(&calls.columns, &input.schema)?;
-        let schema = Schema { fields: column_fields(&program, keys, &input.schema) };
+        let mut fields = column_fields(&program, keys, &input.schema);
+        fields.extend(calls.functions.iter().flat_map(state_types).map(|state| Field {
+            qualifier: None,
+            name: state.name().as_str().into(),
+            data_type: state.data_type().clone(),
+            nullable: true,
+        }));
+        let schema = Schema { fields };
         let op = self.op(input, AggregateMode::Partial, keys.len(), program, calls);
         let most = groups.map(|groups| groups.saturating_mul(u64::from(input.spread.partitions)));
         let rows = most.zip(input.rows).map(|(most, rows)| most.min(rows)).or(input.rows);
