@@ -19,7 +19,9 @@ use super::splits::{self, Atoms, Piece};
 use super::types::{common, merge, table_type};
 use super::{BadRecords, FileError, Format, ReadOptions, compression, hive};
 use crate::executor::{Task, TaskError};
-use crate::io::text::{InputError, InvalidUtf8};
+use crate::io::output::Manifest;
+use crate::io::store::Location;
+use crate::io::text::InvalidUtf8;
 use crate::io::{csv, ipc, json, parquet};
 use crate::operators::batches::BoxBatches;
 
@@ -99,6 +101,7 @@ impl FileTable {
         format: Format,
         options: ReadOptions,
     ) -> Result<Self, FileError> {
+        let options = with_known_columns(paths, &format, options);
         let mut listed = listing::list(paths)?;
         listed.retain(|file| file.bytes > 0);
         let hive = if options.hive { hive_columns(&listed, &options)? } else { Vec::new() };
@@ -293,6 +296,19 @@ fn constant_statistics<'a>(values: impl Iterator<Item = &'a Scalar> + Clone) -> 
     }
 }
 
+/// Text without rows does not tell its columns, or not their types; the manifest of an output does.
+fn with_known_columns(paths: &[String], format: &Format, options: ReadOptions) -> ReadOptions {
+    let text = matches!(format, Format::Csv(_) | Format::Json);
+    let ([path], None, true) = (paths, &options.schema, text) else { return options };
+    let Ok(Location::Local(dir)) = Location::parse(path) else { return options };
+    match Manifest::read(&dir) {
+        Ok(Manifest { rows: 0, schema: Some(schema), .. }) => {
+            ReadOptions { schema: Some(schema), ..options }
+        }
+        _ => options,
+    }
+}
+
 /// The data columns that were given, without those of directories.
 fn given_fields(options: &ReadOptions, hive: &[(String, DataType)]) -> Option<Vec<FieldRef>> {
     let table = |field: &FieldRef| {
@@ -441,12 +457,5 @@ pub(crate) fn check_names(path: &str, schema: &Schema) -> Result<(), FileError> 
             Err(FileError::Duplicate { path: path.to_owned(), column: field.name().clone() })
         }
         None => Ok(()),
-    }
-}
-
-impl TableFile {
-    /// The error of a size that is not the listed one.
-    pub(crate) fn changed(&self, found: u64) -> FileError {
-        InputError::Changed { path: self.path.clone().into(), planned: self.bytes, found }.into()
     }
 }

@@ -59,6 +59,48 @@ pub enum OutputError {
         reason: String,
     },
 
+    /// Two columns of one name, which no reader could tell apart.
+    #[error(
+        "two columns are named {column}, which files cannot have; rename or drop one of them before writing"
+    )]
+    Duplicate {
+        /// The column.
+        column: String,
+    },
+
+    /// Folders for a column that is not there, or for all columns, so that none are left for the files.
+    #[error("files cannot be written by {column}: {reason}")]
+    PartitionBy {
+        /// The column.
+        column: String,
+        /// Why not.
+        reason: String,
+    },
+
+    /// A column of a type that the format does not have.
+    #[error("column {column} of type {data_type} cannot be written as {format}; cast it before writing")]
+    ColumnType {
+        /// The column.
+        column: String,
+        /// Its type.
+        data_type: String,
+        /// The format.
+        format: &'static str,
+    },
+
+    /// Rows that the encoder of a format refuses.
+    #[error("cannot write {format} file {} after {rows} rows: {reason}", path.display())]
+    Encode {
+        /// The format.
+        format: &'static str,
+        /// The file of the attempt.
+        path: PathBuf,
+        /// Rows written before.
+        rows: u64,
+        /// What it says.
+        reason: String,
+    },
+
     /// A row that does not fit the schema, or a failure of the Parquet encoder.
     #[error("cannot write Parquet file {} after {rows} rows: {reason}", path.display())]
     Parquet {
@@ -91,8 +133,11 @@ impl OutputError {
             | Self::Foreign { .. }
             | Self::JobOver { .. }
             | Self::MissingPart { .. }
-            | Self::Schema { .. } => false,
-            Self::Busy { .. } | Self::Parquet { .. } | Self::Io { .. } => true,
+            | Self::Schema { .. }
+            | Self::Duplicate { .. }
+            | Self::PartitionBy { .. }
+            | Self::ColumnType { .. } => false,
+            Self::Busy { .. } | Self::Encode { .. } | Self::Parquet { .. } | Self::Io { .. } => true,
         }
     }
 

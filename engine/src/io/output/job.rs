@@ -3,10 +3,28 @@
 use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use super::publish::{self, Manifest};
-use super::staging::Staging;
-use super::{OutputError, TEMPORARY_NAME};
+use super::staging::{Part, Staging};
+use super::table::{self, WriteSpec};
+use super::{MANIFEST_NAME, OutputError, TEMPORARY_NAME};
+
+/// What to do with what is in an output folder already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WriteMode {
+    /// It is an error.
+    #[default]
+    Error,
+    /// It is replaced, all at once, when the job is committed.
+    Overwrite,
+    /// The new files are added to it.
+    Append,
+    /// It stays, and nothing is written.
+    Ignore,
+}
 
 /// One job's claim on an output folder, from its creation to [`OutputJob::commit`] or
 /// [`OutputJob::abort`]. Dropping it aborts.
@@ -14,6 +32,7 @@ use super::{OutputError, TEMPORARY_NAME};
 pub struct OutputJob {
     dir: PathBuf,
     staging: Staging,
+    mode: WriteMode,
     /// The folder did not exist before, so an abort removes it.
     created: bool,
     over: bool,
@@ -30,16 +49,35 @@ impl OutputJob {
     /// A folder that is not empty (without `overwrite`), that holds files which are not part of an
     /// output, or that another live job writes to.
     pub fn create(dir: impl Into<PathBuf>, overwrite: bool) -> Result<Self, OutputError> {
+        let mode = if overwrite { WriteMode::Overwrite } else { WriteMode::Error };
+        Self::claim(dir.into(), mode)
+    }
+
+    /// [`Self::create`] in any mode: `None` if there is content, and it is to stay as it is.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    pub(crate) fn open(
+        dir: impl Into<PathBuf>,
+        mode: WriteMode,
+    ) -> Result<Option<Self>, OutputError> {
         let dir = dir.into();
+        match Self::claim(dir, mode) {
+            Err(OutputError::NotEmpty { .. }) if mode == WriteMode::Ignore => Ok(None),
+            job => job.map(Some),
+        }
+    }
+
+    fn claim(dir: PathBuf, mode: WriteMode) -> Result<Self, OutputError> {
         let created = !dir.exists();
         let temporary = dir.join(TEMPORARY_NAME);
         if !created && !temporary.exists() {
             // Refuse before anything is written there.
-            check_content(&dir, overwrite)?;
+            check_content(&dir, mode)?;
         }
         let lock = claim(&dir, &temporary)?;
         clear_dead_jobs(&dir, &temporary)?;
-        if let Err(error) = check_content(&dir, overwrite) {
+        if let Err(error) = check_content(&dir, mode) {
             // The refusal stands whether or not our own traces can be removed.
             let _ = fs::remove_dir_all(&temporary);
             return Err(error);
@@ -49,7 +87,8 @@ impl OutputJob {
             .tempdir_in(&temporary)
             .map_err(OutputError::io("create a folder in", &temporary))?
             .keep();
-        Ok(Self { staging: Staging::create(root)?, dir, created, over: false, _lock: lock })
+        let staging = Staging::create(root, mode == WriteMode::Append)?;
+        Ok(Self { staging, dir, mode, created, over: false, _lock: lock })
     }
 
     /// Removes what a job that has published its files did not live to remove. Left alone if another
@@ -80,17 +119,53 @@ impl OutputJob {
 
     /// [`Self::commit`], with a name of the job for the manifest.
     pub(crate) fn commit_as(
-        mut self,
+        self,
         partitions: u32,
         job: Option<String>,
     ) -> Result<Manifest, OutputError> {
+        let parts = self.parts(partitions)?;
+        let manifest = Manifest { job, ..Manifest::of(&parts) };
+        self.publish(&parts, manifest)
+    }
+
+    /// The committed parts of all partitions.
+    fn parts(&self, partitions: u32) -> Result<Vec<Part>, OutputError> {
         let mut parts = Vec::new();
         for partition in 0..partitions {
             let missing = || OutputError::MissingPart { path: self.dir.clone(), partition };
-            parts.push(self.staging.committed_part(partition)?.ok_or_else(missing)?);
+            parts.extend(self.staging.committed_parts(partition)?.ok_or_else(missing)?);
         }
-        let manifest = Manifest { job, ..Manifest::of(&parts) };
-        publish::publish(&self.dir, &self.staging, &parts, &manifest)?;
+        Ok(parts)
+    }
+
+    /// [`Self::commit_as`] for tables: one without rows gets a file that has its columns, if the format can tell them,
+    /// and its manifest has them.
+    pub(crate) fn commit_table(
+        self,
+        spec: &WriteSpec,
+        partitions: u32,
+        job: Option<String>,
+    ) -> Result<Manifest, OutputError> {
+        let mut parts = self.parts(partitions)?;
+        let empty = parts.is_empty() && self.mode != WriteMode::Append;
+        if empty {
+            parts.push(table::write_empty(spec, &self.staging)?);
+        }
+        let schema = empty.then(|| Arc::clone(&spec.schema));
+        let manifest = Manifest { job, schema, ..Manifest::of(&parts) };
+        self.publish(&parts, manifest)
+    }
+
+    fn publish(mut self, parts: &[Part], manifest: Manifest) -> Result<Manifest, OutputError> {
+        let mut old = publish::published_names(&self.dir)?;
+        let mut manifest = manifest;
+        if self.mode == WriteMode::Append {
+            old.retain(|name| name == MANIFEST_NAME);
+            if !old.is_empty() {
+                manifest = manifest.after(Manifest::read(&self.dir)?);
+            }
+        }
+        publish::publish(&self.dir, &self.staging, parts, &manifest, old)?;
         self.over = true;
         // The output is complete. What is left is hidden from readers, and the next job clears it.
         let _ = self.remove_temporary();
@@ -166,13 +241,16 @@ fn clear_dead_jobs(dir: &Path, temporary: &Path) -> Result<(), OutputError> {
 }
 
 /// Refuses content that the job may not replace.
-fn check_content(dir: &Path, overwrite: bool) -> Result<(), OutputError> {
+fn check_content(dir: &Path, mode: WriteMode) -> Result<(), OutputError> {
     let names = publish::published_names(dir)?;
-    if !overwrite && !names.is_empty() {
-        return Err(OutputError::NotEmpty { path: dir.to_owned() });
-    }
-    match names.into_iter().find(|name| !publish::is_output_name(name)) {
-        Some(found) => Err(OutputError::Foreign { path: dir.to_owned(), found }),
-        None => Ok(()),
+    match mode {
+        WriteMode::Append => Ok(()),
+        WriteMode::Error | WriteMode::Ignore if !names.is_empty() => {
+            Err(OutputError::NotEmpty { path: dir.to_owned() })
+        }
+        _ => match publish::foreign(dir, names)? {
+            Some(found) => Err(OutputError::Foreign { path: dir.to_owned(), found }),
+            None => Ok(()),
+        },
     }
 }

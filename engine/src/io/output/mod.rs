@@ -6,26 +6,33 @@
 //!  out/_temporary/JOB/committed/00007   which attempt's file is partition 7: created if absent
 //!  out/_temporary/JOB/intent            the files being published
 //!  out/part-00007.txt                   moved there by the job commit
+//!  out/year=2024/part-00007-1.parquet   the second file of the partition, in the folder of a column
 //!  out/_SUCCESS                         the manifest, created last: the output is complete
 //! ```
 //!
-//! One attempt a partition wins, however many commit. A job that is aborted leaves nothing; one
+//! One attempt a partition wins with all of its files, however many commit. A job that is aborted leaves nothing; one
 //! that is killed leaves `_temporary`, which readers skip and the next job clears, undoing a
 //! publication that was under way. Files are not synced: this protects from crashed processes, not
 //! from power loss.
 
+mod csv;
 mod error;
+mod formats;
 mod job;
 mod parquet;
 mod publish;
+mod spread;
 mod staging;
+mod table;
 mod text;
 
 pub use error::OutputError;
-pub use job::OutputJob;
+pub use formats::{CsvOutput, OutputFormat, ParquetOutput};
+pub use job::{OutputJob, WriteMode};
 pub use parquet::{ParquetCompression, ParquetSchema, ParquetWriter};
 pub use publish::{Manifest, ManifestFile};
 pub use staging::{Part, Staging};
+pub(crate) use table::{WriteSpec, write_partition};
 pub use text::{TextCompression, TextWriter};
 
 /// The name of the manifest.
@@ -35,3 +42,5 @@ const TEMPORARY_NAME: &str = "_temporary";
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod table_tests;

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_arrow::schema::{SchemaLike, TracingOptions};
 use tempfile::NamedTempFile;
 
+use super::staging::Place;
 use super::{OutputError, Part, Staging};
 
 /// How Parquet pages are compressed.
@@ -23,6 +24,21 @@ pub enum ParquetCompression {
     Zstd,
     /// Faster.
     Snappy,
+    /// Fastest.
+    Lz4,
+    /// Not at all.
+    None,
+}
+
+impl ParquetCompression {
+    pub(super) fn codec(self) -> Compression {
+        match self {
+            Self::Zstd => Compression::ZSTD(ZstdLevel::default()),
+            Self::Snappy => Compression::SNAPPY,
+            Self::Lz4 => Compression::LZ4_RAW,
+            Self::None => Compression::UNCOMPRESSED,
+        }
+    }
 }
 
 /// The columns that rows of one Rust type are written as.
@@ -76,11 +92,8 @@ impl<T: Serialize> ParquetWriter<T> {
     ) -> Result<Self, OutputError> {
         let file = staging.attempt_file(partition)?;
         let path = file.path().to_owned();
-        let compression = match compression {
-            ParquetCompression::Zstd => Compression::ZSTD(ZstdLevel::default()),
-            ParquetCompression::Snappy => Compression::SNAPPY,
-        };
-        let properties = WriterProperties::builder().set_compression(compression).build();
+        let properties =
+            WriterProperties::builder().set_compression(compression.codec()).build();
         let columns = Arc::new(Schema::new(schema.fields.clone()));
         let writer = ArrowWriter::try_new(file, columns, Some(properties))
             .map_err(|error| OutputError::Parquet { path, rows: 0, reason: error.to_string() })?;
@@ -113,7 +126,9 @@ impl<T: Serialize> ParquetWriter<T> {
             rows,
             reason: error.to_string(),
         })?;
-        self.staging.keep(file, self.partition, ".parquet", rows)
+        let place =
+            Place { partition: self.partition, extension: ".parquet", ..Place::default() };
+        self.staging.keep(file, &place, rows)
     }
 
     fn failure(&self, reason: String) -> OutputError {

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use arrow::datatypes::SchemaRef;
 use serde::{Deserialize, Serialize};
 
 use super::staging::{self, Part, Staging};
@@ -22,6 +23,9 @@ pub struct Manifest {
     /// What stands for the job that wrote them, where a next run may have to know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
+    /// The columns, where there are no rows to find them from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<SchemaRef>,
 }
 
 /// One file of an output.
@@ -47,7 +51,19 @@ impl Manifest {
             rows: parts.iter().map(|part| part.rows).sum(),
             bytes: parts.iter().map(|part| part.bytes).sum(),
             job: None,
+            schema: None,
         }
+    }
+
+    /// With the files of an output that was there before and stays.
+    pub(super) fn after(mut self, before: Self) -> Self {
+        self.rows += before.rows;
+        self.bytes += before.bytes;
+        self.files = [before.files, self.files].concat();
+        if self.rows > 0 {
+            self.schema = None;
+        }
+        self
     }
 
     /// Reads the manifest of the output in `dir`.
@@ -68,25 +84,31 @@ fn replaced_path(root: &Path) -> PathBuf {
     root.join("replaced")
 }
 
-/// Publishes `parts` in `dir`, in place of what is published there.
+/// Publishes `parts` in `dir`, in place of the entries `old` there. The manifest is always among these.
 pub(super) fn publish(
     dir: &Path,
     staging: &Staging,
     parts: &[Part],
     manifest: &Manifest,
+    mut old: Vec<String>,
 ) -> Result<(), OutputError> {
     let root = staging.root();
     write_whole(&intent_path(root), &parts)?;
     let replaced = replaced_path(root);
     fs::create_dir(&replaced).map_err(OutputError::io("create", &replaced))?;
-    let mut old = published_names(dir)?;
     // The manifest goes first: while it stands, the old output is whole.
     old.sort_by_key(|name| name != MANIFEST_NAME);
     for name in old {
         rename(&dir.join(&name), &replaced.join(&name))?;
     }
     for part in parts {
-        rename(&staging.attempt_path(part), &dir.join(&part.name))?;
+        let path = dir.join(&part.name);
+        if part.name.contains('/')
+            && let Some(folder) = path.parent()
+        {
+            fs::create_dir_all(folder).map_err(OutputError::io("create", folder))?;
+        }
+        rename(&staging.attempt_path(part), &path)?;
     }
     let staged = root.join(MANIFEST_NAME);
     let published = dir.join(MANIFEST_NAME);
@@ -112,6 +134,13 @@ pub(super) fn roll_back(dir: &Path, root: &Path) -> Result<(), OutputError> {
         if !staging_attempts.join(&part.attempt_name).exists() {
             let path = dir.join(&part.name);
             remove_if_there(&path).map_err(OutputError::io("remove", &path))?;
+            // Folders that are left empty were made for it.
+            let folders = Path::new(&part.name).ancestors().skip(1);
+            for folder in folders.filter(|folder| !folder.as_os_str().is_empty()) {
+                if fs::remove_dir(dir.join(folder)).is_err() {
+                    break;
+                }
+            }
         }
     }
     let replaced = replaced_path(root);
@@ -135,8 +164,23 @@ pub(super) fn published_names(dir: &Path) -> Result<Vec<String>, OutputError> {
     Ok(names)
 }
 
-/// Whether an entry is one that output jobs write.
-pub(super) fn is_output_name(name: &str) -> bool {
+/// An entry of an output folder that no output job writes, if there is one: by its path in the folder.
+pub(super) fn foreign(dir: &Path, names: Vec<String>) -> Result<Option<String>, OutputError> {
+    let mut open: Vec<String> = names;
+    while let Some(name) = open.pop() {
+        let entry = Path::new(&name).file_name().unwrap_or_default().to_string_lossy();
+        if entry.contains('=') && dir.join(&name).is_dir() {
+            // A folder of a column.
+            let within = published_names(&dir.join(&name))?;
+            open.extend(within.into_iter().map(|entry| format!("{name}/{entry}")));
+        } else if !is_output_name(&entry) {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+fn is_output_name(name: &str) -> bool {
     name == MANIFEST_NAME
         || name.starts_with("part-")
         || (name.starts_with('.') && name.ends_with(".crc"))

@@ -4,6 +4,7 @@ use std::fs::{self, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,8 @@ use super::OutputError;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Staging {
     root: PathBuf,
+    /// What the names of this job's files have that no others do. Empty where there are no others.
+    mark: String,
 }
 
 /// A finished file of one task attempt.
@@ -22,7 +25,7 @@ pub struct Staging {
 pub struct Part {
     /// The partition it is the output of.
     pub partition: u32,
-    /// Its name in the published output, the same for every attempt.
+    /// Its name in the published output, with folders, the same for every attempt.
     pub name: String,
     /// Its name among the attempts.
     pub attempt_name: String,
@@ -32,10 +35,25 @@ pub struct Part {
     pub bytes: u64,
 }
 
+/// Which of the files of a partition one is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Place {
+    pub(super) partition: u32,
+    /// The folder in the output, which ends with a slash; empty for the output folder itself.
+    pub(super) folder: String,
+    /// Counted from 0 over all files of the partition.
+    pub(super) index: u32,
+    /// With its dot.
+    pub(super) extension: &'static str,
+}
+
 impl Staging {
-    /// Lays out the folders under `root`, which exists.
-    pub(super) fn create(root: PathBuf) -> Result<Self, OutputError> {
-        let staging = Self { root };
+    /// Lays out the folders under `root`, which exists. Names are marked where the output has other files.
+    pub(super) fn create(root: PathBuf, marked: bool) -> Result<Self, OutputError> {
+        // The name of the folder is unlike all others.
+        let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let mark = if marked { name.replacen("job", "", 1) } else { String::new() };
+        let staging = Self { root, mark };
         for folder in [staging.attempts(), staging.committed()] {
             fs::create_dir(&folder).map_err(OutputError::io("create", &folder))?;
         }
@@ -73,15 +91,17 @@ impl Staging {
     pub(super) fn keep(
         &self,
         file: NamedTempFile,
-        partition: u32,
-        extension: &str,
+        place: &Place,
         rows: u64,
     ) -> Result<Part, OutputError> {
         let (file, path) =
             file.keep().map_err(|error| self.failure("keep", error.file.path())(error.error))?;
         let bytes = file.metadata().map_err(OutputError::io("inspect", &path))?.len();
         let attempt_name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let name = format!("part-{partition:05}{extension}");
+        let Place { partition, folder, index, extension } = place;
+        let index = if *index == 0 { String::new() } else { format!("-{index}") };
+        let name = format!("{folder}part-{partition:05}{index}{}{extension}", self.mark);
+        let partition = *partition;
         Ok(Part { partition, name, attempt_name, rows, bytes })
     }
 
@@ -91,21 +111,40 @@ impl Staging {
     /// # Errors
     /// [`OutputError::JobOver`] where the job has been committed, aborted or cleared away.
     pub fn commit_task(&self, part: &Part) -> Result<Part, OutputError> {
-        let own = self.attempts().join(format!("{}.commit", part.attempt_name));
-        let decision = self.decision(part.partition);
-        write_json(&own, part).map_err(self.failure("write", &own))?;
+        let winners = self.commit_parts(part.partition, slice::from_ref(part))?;
+        Ok(winners.into_iter().next().unwrap_or_else(|| part.clone()))
+    }
+
+    /// [`Self::commit_task`] for a partition whose output is any number of files: all of one attempt or all of
+    /// another.
+    pub(crate) fn commit_parts(
+        &self,
+        partition: u32,
+        parts: &[Part],
+    ) -> Result<Vec<Part>, OutputError> {
+        let decision = self.decision(partition);
+        let own = tempfile::Builder::new()
+            .prefix(&format!("{partition:05}-"))
+            .suffix(".commit")
+            .tempfile_in(self.attempts())
+            .map_err(self.failure("create a file in", &self.attempts()))?
+            .into_temp_path();
+        write_json(&own, &parts).map_err(self.failure("write", &own))?;
         // A hard link is created with its content or not at all, and never replaces another.
         let linked = fs::hard_link(&own, &decision);
-        fs::remove_file(&own).map_err(self.failure("remove", &own))?;
+        let kept = own.to_path_buf();
+        own.close().map_err(self.failure("remove", &kept))?;
         match linked {
-            Ok(()) => Ok(part.clone()),
+            Ok(()) => Ok(parts.to_vec()),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                let winner: Part =
+                let winners: Vec<Part> =
                     read_json(&decision).map_err(OutputError::io("read", &decision))?;
-                if winner.attempt_name != part.attempt_name {
-                    self.discard(part)?;
+                for part in parts {
+                    if !winners.iter().any(|winner| winner.attempt_name == part.attempt_name) {
+                        self.discard(part)?;
+                    }
                 }
-                Ok(winner)
+                Ok(winners)
             }
             Err(error) => Err(self.failure("commit", &decision)(error)),
         }
@@ -125,11 +164,14 @@ impl Staging {
         }
     }
 
-    /// The committed part of a partition.
-    pub(super) fn committed_part(&self, partition: u32) -> Result<Option<Part>, OutputError> {
+    /// The committed parts of a partition.
+    pub(super) fn committed_parts(
+        &self,
+        partition: u32,
+    ) -> Result<Option<Vec<Part>>, OutputError> {
         let decision = self.decision(partition);
         match read_json(&decision) {
-            Ok(part) => Ok(Some(part)),
+            Ok(parts) => Ok(Some(parts)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(OutputError::io("read", &decision)(error)),
         }

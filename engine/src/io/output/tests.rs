@@ -7,7 +7,7 @@ use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-use super::publish::publish;
+use super::publish::{publish, published_names};
 use super::*;
 use crate::io::text::resolve_inputs;
 use crate::text::Text;
@@ -222,7 +222,8 @@ fn a_publication_cut_short_is_undone_by_the_next_job() {
     let parts: Vec<_> = (0..2).map(|i| write_part(job.staging(), i, &["new"])).collect();
     // The second part is lost, so that publishing fails after the first has been moved.
     job.staging().discard(&parts[1]).unwrap();
-    publish(&live, job.staging(), &parts, &Manifest::of(&parts)).unwrap_err();
+    let old = published_names(&live).unwrap();
+    publish(&live, job.staging(), &parts, &Manifest::of(&parts), old).unwrap_err();
     assert_eq!(fs::read_to_string(live.join("part-00000.txt")).unwrap(), "new\n");
     snapshot(&live, &dir);
 

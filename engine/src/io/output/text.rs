@@ -1,11 +1,12 @@
 //! Part files of text lines.
 
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
+use super::staging::Place;
 use super::{OutputError, Part, Staging};
 
 const BUFFER_BYTES: usize = 128 << 10;
@@ -24,10 +25,62 @@ pub enum TextCompression {
 
 type File = BufWriter<NamedTempFile>;
 
-enum Encoder {
+/// A file that is compressed as it is written.
+pub(super) enum Encoder {
     Plain(File),
     Gzip(flate2::write::GzEncoder<File>),
     Zstd(zstd::Encoder<'static, File>),
+}
+
+impl Encoder {
+    pub(super) fn new(file: NamedTempFile, compression: TextCompression) -> io::Result<Self> {
+        let file = BufWriter::with_capacity(BUFFER_BYTES, file);
+        Ok(match compression {
+            TextCompression::None => Self::Plain(file),
+            TextCompression::Gzip => {
+                Self::Gzip(flate2::write::GzEncoder::new(file, flate2::Compression::default()))
+            }
+            TextCompression::Zstd => {
+                Self::Zstd(zstd::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL)?)
+            }
+        })
+    }
+
+    /// Ends the file.
+    pub(super) fn finish(self) -> io::Result<NamedTempFile> {
+        let file = match self {
+            Self::Plain(file) => file,
+            Self::Gzip(encoder) => encoder.finish()?,
+            Self::Zstd(encoder) => encoder.finish()?,
+        };
+        file.into_inner().map_err(io::IntoInnerError::into_error)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Self::Plain(file) => file.get_ref().path(),
+            Self::Gzip(encoder) => encoder.get_ref().get_ref().path(),
+            Self::Zstd(encoder) => encoder.get_ref().get_ref().path(),
+        }
+    }
+}
+
+impl Write for Encoder {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(file) => file.write(bytes),
+            Self::Gzip(file) => file.write(bytes),
+            Self::Zstd(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(file) => file.flush(),
+            Self::Gzip(file) => file.flush(),
+            Self::Zstd(file) => file.flush(),
+        }
+    }
 }
 
 /// Writes one attempt's lines. Dropped without [`TextWriter::finish`], it leaves no file.
@@ -52,19 +105,8 @@ impl TextWriter {
     ) -> Result<Self, OutputError> {
         let file = staging.attempt_file(partition)?;
         let path = file.path().to_owned();
-        let file = BufWriter::with_capacity(BUFFER_BYTES, file);
-        let encoder = match compression {
-            TextCompression::None => Encoder::Plain(file),
-            TextCompression::Gzip => {
-                Encoder::Gzip(flate2::write::GzEncoder::new(file, flate2::Compression::default()))
-            }
-            TextCompression::Zstd => {
-                let level = zstd::DEFAULT_COMPRESSION_LEVEL;
-                Encoder::Zstd(
-                    zstd::Encoder::new(file, level).map_err(OutputError::io("write", &path))?,
-                )
-            }
-        };
+        let encoder =
+            Encoder::new(file, compression).map_err(OutputError::io("write", &path))?;
         let staging = staging.clone();
         Ok(Self { staging, partition, compression, path, encoder, rows: 0 })
     }
@@ -77,9 +119,9 @@ impl TextWriter {
     pub fn write_line(&mut self, line: impl AsRef<[u8]>) -> Result<(), OutputError> {
         let line = line.as_ref();
         let written = match &mut self.encoder {
+            // The usual case, without a choice for each of both.
             Encoder::Plain(file) => file.write_all(line).and_then(|()| file.write_all(b"\n")),
-            Encoder::Gzip(file) => file.write_all(line).and_then(|()| file.write_all(b"\n")),
-            Encoder::Zstd(file) => file.write_all(line).and_then(|()| file.write_all(b"\n")),
+            encoder => encoder.write_all(line).and_then(|()| encoder.write_all(b"\n")),
         };
         self.rows += 1;
         written.map_err(|error| OutputError::io("write", &self.path)(error))
@@ -90,21 +132,13 @@ impl TextWriter {
     /// # Errors
     /// When the file system refuses.
     pub fn finish(self) -> Result<Part, OutputError> {
-        let file = finish(self.encoder).map_err(OutputError::io("write", &self.path))?;
+        let file = self.encoder.finish().map_err(OutputError::io("write", &self.path))?;
         let extension = match self.compression {
             TextCompression::None => ".txt",
             TextCompression::Gzip => ".txt.gz",
             TextCompression::Zstd => ".txt.zst",
         };
-        self.staging.keep(file, self.partition, extension, self.rows)
+        let place = Place { partition: self.partition, extension, ..Place::default() };
+        self.staging.keep(file, &place, self.rows)
     }
-}
-
-fn finish(encoder: Encoder) -> io::Result<NamedTempFile> {
-    let file = match encoder {
-        Encoder::Plain(file) => file,
-        Encoder::Gzip(encoder) => encoder.finish()?,
-        Encoder::Zstd(encoder) => encoder.finish()?,
-    };
-    file.into_inner().map_err(io::IntoInnerError::into_error)
 }
