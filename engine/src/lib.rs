@@ -44,7 +44,7 @@ pub mod text;
 
 pub use context::{Context, ContextBuilder, Demand, ExecutorStatus};
 pub use dataframe::{
-    DataFrame, GroupBy, IntoColumn, IntoColumns, IntoPaths, Reader, Udf, UdfArg, UdfClosure, UdfResult, udf,
+    DataFrame, GroupBy, IntoColumn, IntoColumns, IntoPaths, Reader, Udf, UdfArg, UdfClosure, UdfResult, Writer, udf,
     udf_columns, udf_columns_with,
 };
 pub use error::Error;

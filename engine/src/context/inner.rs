@@ -17,7 +17,7 @@ use crate::driver::{Driver, Job, JobSink, Print};
 use crate::error::Error;
 use crate::events::Event;
 use crate::executor::{Output, StageProgram, in_task};
-use crate::io::output::{Manifest, OutputJob};
+use crate::io::output::{Manifest, OutputJob, WriteSpec};
 use crate::rdd::{Action, ActionCode, AutoCheckpoints, Code, Input, Node, Payload, action};
 use crate::scheduler::JobSpec;
 
@@ -104,10 +104,11 @@ impl ContextInner {
     }
 
     /// Publishes the files of a job that has succeeded, and says so; `print` is what a later run of the
-    /// program would know them by.
+    /// program would know them by. `table` is what is written, where it is a table.
     pub(crate) fn publish(
         &self,
         output: OutputJob,
+        table: Option<&WriteSpec>,
         dir: &Path,
         partitions: u32,
         print: Option<&FilesPrint>,
@@ -115,7 +116,11 @@ impl ContextInner {
         if let (Some(print), Some(journal)) = (print, self.driver.journal()) {
             journal.files(print.print);
         }
-        let manifest = output.commit_as(partitions, print.map(FilesPrint::text))?;
+        let text = print.map(FilesPrint::text);
+        let manifest = match table {
+            Some(spec) => output.commit_table(spec, partitions, text)?,
+            None => output.commit_as(partitions, text)?,
+        };
         self.driver.events().emit(Event::OutputCommitted {
             path: dir.display().to_string(),
             files: manifest.files.len() as u64,

@@ -27,6 +27,7 @@ mod run;
 mod show;
 mod transform;
 mod udf;
+mod write;
 
 
 use std::fmt;
@@ -40,6 +41,7 @@ pub use millstream_planner::expr::IntoColumn;
 pub use names::IntoColumns;
 pub use read::{IntoPaths, Reader};
 pub use udf::{Udf, UdfArg, UdfClosure, UdfResult, udf, udf_columns, udf_columns_with};
+pub use write::Writer;
 pub(crate) use udf::{UdfEntry, resolve as resolve_udf};
 
 

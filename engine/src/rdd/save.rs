@@ -82,7 +82,7 @@ impl<T: Data> Rdd<T> {
         let targets = 0..self.partitions();
         // If the job fails, dropping the output removes all of it.
         inner.run_as::<A>(scope, name, &self.node, targets, params, Ending::Commit)?;
-        inner.publish(job, &dir, self.partitions(), print.as_ref())
+        inner.publish(job, None, &dir, self.partitions(), print.as_ref())
     }
 }
 

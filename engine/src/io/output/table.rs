@@ -172,7 +172,7 @@ impl<'a> Files<'a> {
     ) -> Result<(), OutputError> {
         let mut at = 0;
         while at < rows.num_rows() {
-            let open = match current {
+            let open = match &mut *current {
                 Some(open) => open,
                 none => none.insert(self.open(folder)?),
             };
