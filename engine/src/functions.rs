@@ -9,7 +9,7 @@
 
 pub use millstream_planner::expr::functions_api::*;
 pub use millstream_planner::expr::{
-    ColumnName, Expr, Frame, FrameBound, FrameUnit, IntoColumn, Scalar, ScalarType, SortKey, When, WindowSpec, col, date,
-    decimal, following, interval_days, interval_hours, interval_minutes, interval_months, interval_seconds,
-    interval_years, lit, preceding, timestamp, when, window,
+    ColumnName, Expr, Frame, FrameBound, FrameUnit, IntoColumn, Scalar, ScalarType, SortKey, When,
+    WindowSpec, col, date, decimal, following, interval_days, interval_hours, interval_minutes,
+    interval_months, interval_seconds, interval_years, lit, preceding, timestamp, when, window,
 };

@@ -7,7 +7,9 @@ use std::process::ExitCode;
 
 use arrow::datatypes::DataType;
 use clap::Parser;
-use millstream::functions::{FrameBound, coalesce, col, count_star, lag, lit, max, min, sum, when, window};
+use millstream::functions::{
+    FrameBound, coalesce, col, count_star, lag, lit, max, min, sum, when, window,
+};
 use millstream_examples::end::{ExampleError, finish};
 use millstream_examples::generate::Logs;
 use millstream_examples::input::{SEED, paths_or};
@@ -41,9 +43,10 @@ fn run(options: &Options) -> Result<(), ExampleError> {
 
     let of_user = window().partition_by([col("user")]).order_by([col("time_ms")]);
     let gap_ms = options.gap_minutes * 60_000;
-    let since_last = col("time_ms").cast_to::<i64>()
-        - lag(col("time_ms").cast_to::<i64>(), 1).over(of_user.clone());
+    let since_last = col("time") - lag(col("time"), 1).over(of_user.clone());
+    let up_to_here = of_user.rows(FrameBound::UnboundedPreceding, FrameBound::CurrentRow);
     let sessions = requests
+        .with_column("time", col("time_ms").cast(DataType::Int64))
         .with_column("gap", coalesce([since_last, lit(i64::MAX)]))
         .with_column("begins", when(col("gap").gt(gap_ms), 1).otherwise(0))
         .with_column("session", sum(col("begins")).over(up_to_here))

@@ -27,7 +27,11 @@ fn main() -> ExitCode {
 fn run(options: &Options) -> Result<(), ExampleError> {
     let context = options.common.context("udf")?;
     let places = context
-        .from_rows([("Kyiv", "50.45 N", 30.5), ("Lagos", "6.45 N", 31.2), ("Lima", "12.05 S", 19.9)])?
+        .from_rows([
+            ("Kyiv", "50.45 N", 30.5),
+            ("Lagos", "6.45 N", 31.2),
+            ("Lima", "12.05 S", 19.9),
+        ])?
         .rename_all(["city", "latitude", "celsius"]);
 
     // Of the values of a row. An error fails the job and says what it was about.

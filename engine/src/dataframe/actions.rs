@@ -66,7 +66,8 @@ impl DataFrame {
     /// # Errors
     /// As [`Self::collect`].
     pub fn count(&self) -> Result<u64, Error> {
-        let counted = self.agg([millstream_planner::expr::functions_api::count_star().alias("count")]);
+        let counted =
+            self.agg([millstream_planner::expr::functions_api::count_star().alias("count")]);
         let batch = counted.collect_batch()?;
         let counts = batch.column(0);
         let count = arrow::array::AsArray::as_primitive_opt::<arrow::datatypes::Int64Type>(counts)

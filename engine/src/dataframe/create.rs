@@ -66,11 +66,8 @@ impl Context {
     /// The numbers from `start` to below `end`, in the column `id`.
     #[must_use]
     pub fn frame_range(&self, start: i64, end: i64, partitions: u32) -> DataFrame {
-        let schema = Arc::new(Schema::new(vec![arrow::datatypes::Field::new(
-            "id",
-            DataType::Int64,
-            false,
-        )]));
+        let schema =
+            Arc::new(Schema::new(vec![arrow::datatypes::Field::new("id", DataType::Int64, false)]));
         let of = Arc::clone(&schema);
         let batches = self.range(start..end, partitions).map_partitions(|rows| {
             let mut rows = rows;
@@ -86,8 +83,7 @@ impl Context {
 
 fn id_batch(ids: Vec<i64>) -> Option<Batch> {
     let ids = arrow::array::Int64Array::from(ids);
-    let schema =
-        Schema::new(vec![arrow::datatypes::Field::new("id", DataType::Int64, false)]);
+    let schema = Schema::new(vec![arrow::datatypes::Field::new("id", DataType::Int64, false)]);
     RecordBatch::try_new(Arc::new(schema), vec![Arc::new(ids)]).ok().map(Batch)
 }
 
@@ -124,13 +120,17 @@ impl DataFrame {
     /// A mistake in the plan. A row that is no such value fails the job.
     pub fn to_rdd<T: Data>(&self) -> Result<Rdd<T>, Error> {
         Ok(self.rows()?.map_partitions(|batches| {
-            batches.flat_map(|Batch(batch)| match serde_arrow::from_record_batch::<Vec<T>>(&batch) {
-                Ok(rows) => rows,
-                #[expect(clippy::panic, reason = "a panic of user code is how a closure fails a task")]
-                Err(error) => panic!(
-                    "a row of the frame is no {}: {error}",
-                    std::any::type_name::<T>()
-                ),
+            batches.flat_map(|Batch(batch)| {
+                match serde_arrow::from_record_batch::<Vec<T>>(&batch) {
+                    Ok(rows) => rows,
+                    #[expect(
+                        clippy::panic,
+                        reason = "a panic of user code is how a closure fails a task"
+                    )]
+                    Err(error) => {
+                        panic!("a row of the frame is no {}: {error}", std::any::type_name::<T>())
+                    }
+                }
             })
         }))
     }
@@ -177,7 +177,9 @@ fn fields_of<T: Serialize + Deserialize<'static>>(rows: &[T]) -> Result<Vec<Fiel
     let options = || TracingOptions::default().strings_as_large_utf8(false);
     let of_type = Vec::<FieldRef>::from_type::<T>(options());
     let fields = match of_type {
-        Err(_) if !rows.is_empty() => Vec::<FieldRef>::from_samples(rows, options().coerce_numbers(true)),
+        Err(_) if !rows.is_empty() => {
+            Vec::<FieldRef>::from_samples(rows, options().coerce_numbers(true))
+        }
         of_type => of_type,
     };
     fields.map_err(rows_error::<T>)

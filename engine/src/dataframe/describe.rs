@@ -34,10 +34,8 @@ impl DataFrame {
         let aggregates: Vec<Expr> = named.map(|(n, figure)| figure.alias(n.to_string())).collect();
         let row = self.agg(aggregates).collect_batch()?;
         let mut next = row.columns().iter();
-        let mut columns: Vec<(String, ArrayRef)> = vec![(
-            "statistic".to_owned(),
-            Arc::new(StringViewArray::from_iter_values(FIGURES)),
-        )];
+        let mut columns: Vec<(String, ArrayRef)> =
+            vec![("statistic".to_owned(), Arc::new(StringViewArray::from_iter_values(FIGURES)))];
         for ((name, _), wanted) in fields.into_iter().zip(&wanted) {
             let values: Vec<Option<String>> = wanted
                 .iter()
@@ -51,8 +49,7 @@ impl DataFrame {
         let fields = columns.iter().map(|(name, _)| Field::new(name, DataType::Utf8View, true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let columns = columns.into_iter().map(|(_, column)| column).collect();
-        let batch =
-            RecordBatch::try_new(Arc::clone(&schema), columns).map_err(Error::of_arrow)?;
+        let batch = RecordBatch::try_new(Arc::clone(&schema), columns).map_err(Error::of_arrow)?;
         self.context_ref().from_batches(schema, [batch])
     }
 }

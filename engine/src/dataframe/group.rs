@@ -2,8 +2,8 @@
 
 use millstream_planner::expr::functions_api::count_star;
 use millstream_planner::expr::{Expr, Scalar, col};
-use millstream_planner::logical::builder::{self, PivotValue};
 use millstream_planner::logical::GroupingSets;
+use millstream_planner::logical::builder::{self, PivotValue};
 
 use super::DataFrame;
 use super::names::IntoColumns;
@@ -58,10 +58,12 @@ impl GroupBy {
     pub fn agg(self, aggregates: impl IntoColumns) -> DataFrame {
         let (aggregates, keys) = (aggregates.into_columns(), self.keys);
         match self.pivot {
-            None => self.frame.then(|plan| builder::aggregate(plan.clone(), keys, aggregates, self.sets)),
-            Some((column, values)) => {
-                self.frame.then(|plan| builder::pivot(plan.clone(), keys, column, values, aggregates))
-            }
+            None => self
+                .frame
+                .then(|plan| builder::aggregate(plan.clone(), keys, aggregates, self.sets)),
+            Some((column, values)) => self
+                .frame
+                .then(|plan| builder::pivot(plan.clone(), keys, column, values, aggregates)),
         }
     }
 

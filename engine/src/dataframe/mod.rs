@@ -29,7 +29,6 @@ mod transform;
 mod udf;
 mod write;
 
-
 use std::fmt;
 use std::sync::Arc;
 
@@ -41,9 +40,8 @@ pub use millstream_planner::expr::IntoColumn;
 pub use names::IntoColumns;
 pub use read::{IntoPaths, Reader};
 pub use udf::{Udf, UdfArg, UdfClosure, UdfResult, udf, udf_columns, udf_columns_with};
-pub use write::Writer;
 pub(crate) use udf::{UdfEntry, resolve as resolve_udf};
-
+pub use write::Writer;
 
 use crate::context::Context;
 use crate::error::Error;

@@ -253,7 +253,9 @@ impl DataFrame {
     }
 
     fn set_operation(&self, other: &Self, operation: SetOperation, all: bool) -> Self {
-        self.with(other, |left, right| builder::set_operation(left.clone(), right.clone(), operation, all))
+        self.with(other, |left, right| {
+            builder::set_operation(left.clone(), right.clone(), operation, all)
+        })
     }
 
     /// One row for each element of a list, or entry of a map, which takes the column's place. Rows without elements go.

@@ -29,7 +29,10 @@ enum Slot {
     /// Nobody has made it yet, or who tried has failed.
     #[default]
     Empty,
-    Made { table: Arc<dyn Any + Send + Sync>, _reservation: StorageReservation },
+    Made {
+        table: Arc<dyn Any + Send + Sync>,
+        _reservation: StorageReservation,
+    },
     /// There was no room: everybody makes their own.
     NoRoom,
 }
@@ -60,7 +63,8 @@ impl SharedTables {
 
     /// Lets go of the tables that were made of a shuffle.
     pub(crate) fn release(&self, shuffle: ShuffleId) {
-        let dropped: Vec<_> = self.slots.lock().extract_if(|key, _| key.shuffle == shuffle).collect();
+        let dropped: Vec<_> =
+            self.slots.lock().extract_if(|key, _| key.shuffle == shuffle).collect();
         drop(dropped);
     }
 }

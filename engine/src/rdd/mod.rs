@@ -57,11 +57,11 @@ pub use data::{Data, Key};
 pub(crate) use data::{Postcard, decode_rows};
 pub use narrow::PartitionRows;
 pub(crate) use node::{Input, Layout, Node, NodeSpec, Shuffle};
-pub(crate) use pair::ReadRows;
 pub(crate) use op::{
     Action, ActionCode, Code, MapSide, Operation, Payload, WriteFn, action, map_side, operation,
     typed,
 };
+pub(crate) use pair::ReadRows;
 pub use partitioner::Partitioner;
 pub use persist::PersistLevel;
 pub(crate) use prepare::{Prepare, Prepared};

@@ -66,10 +66,17 @@ fn whole(batch: RecordBatch, writer: &mut MapWriter<Batch>) -> Result<(), TaskEr
 
 /// Finds the partitions of rows.
 enum Placement<'a> {
-    Hash { keys: Evaluator },
-    Range { keys: KeyColumns, bounds: &'a [Vec<u8>] },
+    Hash {
+        keys: Evaluator,
+    },
+    Range {
+        keys: KeyColumns,
+        bounds: &'a [Vec<u8>],
+    },
     /// The partition of the next row.
-    Turns { next: u32 },
+    Turns {
+        next: u32,
+    },
 }
 
 impl<'a> Placement<'a> {
@@ -106,7 +113,8 @@ impl<'a> Placement<'a> {
             Self::Range { keys, bounds } => {
                 let keys = keys.encode(&batch)?;
                 let place = |row: usize| {
-                    let at = bounds.partition_point(|bound| bound.as_slice() < keys.row(row).as_ref());
+                    let at =
+                        bounds.partition_point(|bound| bound.as_slice() < keys.row(row).as_ref());
                     (at as u32).min(partitions - 1)
                 };
                 scatter.push(batch, (0..rows).map(place), writer)
@@ -114,9 +122,8 @@ impl<'a> Placement<'a> {
             Self::Turns { next } => {
                 let first = *next;
                 *next = (first + (rows as u64 % u64::from(partitions)) as u32) % partitions;
-                let place = |row: usize| {
-                    ((u64::from(first) + row as u64) % u64::from(partitions)) as u32
-                };
+                let place =
+                    |row: usize| ((u64::from(first) + row as u64) % u64::from(partitions)) as u32;
                 scatter.push(batch, (0..rows).map(place), writer)
             }
         }

@@ -83,7 +83,8 @@ impl Lowering<'_> {
     fn stage(&self, piece: &StagePiece) -> Result<Arc<Node>, Error> {
         let mut inputs = Vec::new();
         for input in &piece.inputs {
-            let node = self.done.get(*input).ok_or_else(|| Error::internal("stages out of order"))?;
+            let node =
+                self.done.get(*input).ok_or_else(|| Error::internal("stages out of order"))?;
             inputs.push(Input::Narrow(Arc::clone(node)));
         }
         let tables = self.stage_tables(&piece.plan, &mut inputs)?;
@@ -193,8 +194,7 @@ fn name_of(plan: &PhysicalPlan) -> String {
 fn determinism_of(plan: &PhysicalPlan) -> Determinism {
     let mut programs = plan.operators.iter().flat_map(|operator| operator.op.programs());
     let any = |program: &Program| {
-        let indeterminate =
-            |op: &ExprOp| matches!(op, ExprOp::Udf(udf, _) if !udf.deterministic);
+        let indeterminate = |op: &ExprOp| matches!(op, ExprOp::Udf(udf, _) if !udf.deterministic);
         program.nodes.iter().any(|node| indeterminate(&node.op))
     };
     match programs.any(any) {

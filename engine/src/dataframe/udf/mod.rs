@@ -176,8 +176,7 @@ fn made<C: Code>(
         const { &Entry::new::<C::State>(type_name::<C>, run::<C> as UdfEntry) };
     let params: Params = Arc::new(state);
     let sent = Sent { id: entry.id()?, state: entry.encode(&params)? };
-    let code =
-        postcard::to_stdvec(&sent).map_err(|error| CodeError::Params(error.to_string()))?;
+    let code = postcard::to_stdvec(&sent).map_err(|error| CodeError::Params(error.to_string()))?;
     let code = Arc::from(code);
     Ok(Udf { spec: UdfSpec { name: name.into(), code, args, result, deterministic: true } })
 }

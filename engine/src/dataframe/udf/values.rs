@@ -212,7 +212,10 @@ mod tests {
             Arc::new(Int64Array::from(vec![Some(10), Some(20), None, None])),
         );
         let sums = (|a: i64, b: i64| a + b).over(&[a.clone(), b.clone()], 4).unwrap();
-        assert_eq!(sums.as_primitive::<Int64Type>(), &Int64Array::from(vec![Some(11), None, None, None]));
+        assert_eq!(
+            sums.as_primitive::<Int64Type>(),
+            &Int64Array::from(vec![Some(11), None, None, None])
+        );
         let first = |a: Option<i64>, b: Option<i64>| a.or(b);
         let first = first.over(&[a, b], 4).unwrap();
         let expected = Int64Array::from(vec![Some(1), Some(20), Some(3), None]);

@@ -71,8 +71,10 @@ impl TableScan {
     ) -> Result<Self, TaskError> {
         let field = |at: &u32| table.field(*at);
         let given = projection.iter().map(field).collect::<Option<Vec<FieldRef>>>();
-        let given = given.ok_or_else(|| TaskError::internal("a scan of columns that are not there"))?;
-        let test = predicate.map(|predicate| Test::new(predicate, &given, partition)).transpose()?;
+        let given =
+            given.ok_or_else(|| TaskError::internal("a scan of columns that are not there"))?;
+        let test =
+            predicate.map(|predicate| Test::new(predicate, &given, partition)).transpose()?;
         let mut wanted: Vec<FieldRef> = Vec::new();
         for (at, field) in projection.iter().zip(&given) {
             if table.is_data(*at) && !wanted.iter().any(|known| known.name() == field.name()) {
@@ -107,7 +109,12 @@ impl TableScan {
                 None => {
                     let field = self.table.field(*at);
                     let name = field.as_ref().map(|field| field.name());
-                    Column::Data(self.wanted.iter().position(|known| Some(known.name()) == name).unwrap_or_default())
+                    Column::Data(
+                        self.wanted
+                            .iter()
+                            .position(|known| Some(known.name()) == name)
+                            .unwrap_or_default(),
+                    )
                 }
             };
             let columns: Vec<Column> = self.projection.iter().map(column).collect();
@@ -117,7 +124,13 @@ impl TableScan {
             }
             // Without a condition, what is read is given.
             let limit = if condition.is_none() { self.left } else { u64::MAX };
-            let rows = self.table.open_piece(&piece, &self.wanted, condition.clone(), limit, &self.task)?;
+            let rows = self.table.open_piece(
+                &piece,
+                &self.wanted,
+                condition.clone(),
+                limit,
+                &self.task,
+            )?;
             self.current = Some(Current { rows, columns, condition });
             return Ok(true);
         }
@@ -137,7 +150,9 @@ impl TableScan {
             Column::Constant(value) => repeat(value, rows.rows),
         };
         let columns = current.columns.iter().map(column).collect::<Result<Vec<_>, _>>();
-        let batch = columns.and_then(|columns| batch_of(&self.schema, columns, rows.rows)).map_err(fault)?;
+        let batch = columns
+            .and_then(|columns| batch_of(&self.schema, columns, rows.rows))
+            .map_err(fault)?;
         let mask = mask.transpose()?.filter(|mask| mask.true_count() < batch.num_rows());
         if self.schema.fields().is_empty() {
             let passed = mask.map(|mask| filter_record_batch(&batch, &mask)).transpose();

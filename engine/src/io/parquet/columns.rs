@@ -32,7 +32,9 @@ impl Columns {
         lossy: bool,
     ) -> Result<Self, FileError> {
         let found = footer::with_columns(file, footer)?;
-        let place = |field: &FieldRef| found.schema().fields().iter().position(|f| f.name() == field.name());
+        let place = |field: &FieldRef| {
+            found.schema().fields().iter().position(|f| f.name() == field.name())
+        };
         let places: Vec<_> = wanted.iter().map(place).collect();
         let mut fields: Vec<FieldRef> = found.schema().fields().iter().cloned().collect();
         for (field, place) in wanted.iter().zip(&places) {

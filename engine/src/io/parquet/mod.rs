@@ -33,7 +33,9 @@ fn damaged(path: &str) -> impl FnOnce(ParquetError) -> FileError {
     move |error| match error {
         ParquetError::External(source) if source.is::<FileError>() => match source.downcast() {
             Ok(own) => *own,
-            Err(source) => FileError::Damaged { path, format: "parquet", reason: source.to_string() },
+            Err(source) => {
+                FileError::Damaged { path, format: "parquet", reason: source.to_string() }
+            }
         },
         error => FileError::Damaged { path, format: "parquet", reason: error.to_string() },
     }

@@ -50,10 +50,11 @@ impl GroupSource {
             (None, picked) => picked,
         };
         let file = columns.file.clone();
-        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.chunks.clone(), file)
-            .with_batch_size(BATCH_ROWS)
-            .with_row_groups(vec![self.group])
-            .with_projection(columns.mask());
+        let mut builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(self.chunks.clone(), file)
+                .with_batch_size(BATCH_ROWS)
+                .with_row_groups(vec![self.group])
+                .with_projection(columns.mask());
         if let Some(selection) = selection {
             builder = builder.with_row_selection(selection);
         }
@@ -235,7 +236,10 @@ impl Windows {
             _ => {
                 let filter = FilterBuilder::new(&tested.mask).optimize().build();
                 let kept = |columns: Vec<ArrayRef>| {
-                    columns.iter().map(|column| filter.filter(column)).collect::<Result<Vec<_>, _>>()
+                    columns
+                        .iter()
+                        .map(|column| filter.filter(column))
+                        .collect::<Result<Vec<_>, _>>()
                 };
                 let (first, rest) = (kept(tested.columns)?, kept(rest)?);
                 self.join(first, rest);
@@ -263,6 +267,10 @@ impl Windows {
 }
 
 /// The wanted columns of a batch; failures name them by their place among all wanted columns.
-fn adapt(columns: &Columns, batch: &RecordBatch, which: &[usize]) -> Result<Vec<ArrayRef>, Failure> {
+fn adapt(
+    columns: &Columns,
+    batch: &RecordBatch,
+    which: &[usize],
+) -> Result<Vec<ArrayRef>, Failure> {
     columns.adapt(batch).map_err(|(at, error)| Failure::Column(which[at], error))
 }

@@ -83,11 +83,15 @@ impl Opener<'_> {
             Op::Project { input, columns } => {
                 Box::new(Project::new(self.open(*input, partition)?, columns, schema, partition)?)
             }
-            Op::Expand { input, projections } => {
-                Box::new(Expand::new(self.open(*input, partition)?, projections, schema, partition)?)
-            }
+            Op::Expand { input, projections } => Box::new(Expand::new(
+                self.open(*input, partition)?,
+                projections,
+                schema,
+                partition,
+            )?),
             Op::Aggregate(spec) => {
-                let (input, columns) = (self.open(spec.input, partition)?, self.schema(spec.input)?);
+                let (input, columns) =
+                    (self.open(spec.input, partition)?, self.schema(spec.input)?);
                 aggregate::open(spec, schema, columns, input, self.task)?
             }
             Op::Join(spec) => {
@@ -170,7 +174,8 @@ impl Opener<'_> {
             return Ok(join::Build::Stream(self.open(id, partition)?));
         };
         let exchange = self.node.parent(index as usize);
-        let Some((exchange, (shuffle, _))) = exchange.and_then(|node| Some((node, node.shuffle(0)?)))
+        let Some((exchange, (shuffle, _))) =
+            exchange.and_then(|node| Some((node, node.shuffle(0)?)))
         else {
             return Ok(join::Build::Stream(self.open(id, partition)?));
         };

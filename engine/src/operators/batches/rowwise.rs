@@ -199,7 +199,11 @@ impl Explode {
     }
 
     /// The rows from `start` on whose elements make about one batch, and where to go on.
-    fn explode(&self, batch: &RecordBatch, start: usize) -> Result<(RecordBatch, usize), TaskError> {
+    fn explode(
+        &self,
+        batch: &RecordBatch,
+        start: usize,
+    ) -> Result<(RecordBatch, usize), TaskError> {
         let (mut rows, mut places): (Vec<u32>, Vec<i64>) = (Vec::new(), Vec::new());
         let mut elements: Vec<ArrayRef> = Vec::new();
         let mut at = start;
@@ -230,7 +234,8 @@ impl Explode {
             }
             if self.position {
                 let place = |place: &i64| (*place >= 0).then_some(*place);
-                columns.push(Arc::new(places.iter().map(place).collect::<Int64Array>()) as ArrayRef);
+                columns
+                    .push(Arc::new(places.iter().map(place).collect::<Int64Array>()) as ArrayRef);
             }
             let pieces: Vec<&dyn Array> = elements.iter().map(AsRef::as_ref).collect();
             let element = self.schema.field(columns.len()).data_type();

@@ -29,8 +29,7 @@ impl Groups {
     pub(super) fn new(shape: &Rc<Shape>) -> Result<Self, EvalError> {
         let table = (shape.keys > 0).then(|| KeyTable::new(&shape.form));
         let accumulators = shape.calls.iter().map(accumulator).collect::<Result<_, _>>()?;
-        let mut groups =
-            Self { shape: Rc::clone(shape), table, accumulators, numbers: Vec::new() };
+        let mut groups = Self { shape: Rc::clone(shape), table, accumulators, numbers: Vec::new() };
         groups.resize();
         Ok(groups)
     }

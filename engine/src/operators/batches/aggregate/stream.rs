@@ -53,11 +53,7 @@ struct Merged {
 }
 
 impl Grouping {
-    pub(super) fn new(
-        shape: Rc<Shape>,
-        input: BoxBatches,
-        task: &Task,
-    ) -> Result<Self, TaskError> {
+    pub(super) fn new(shape: Rc<Shape>, input: BoxBatches, task: &Task) -> Result<Self, TaskError> {
         let judge = (shape.mode == AggregateMode::Partial && shape.keys > 0).then(Judge::new);
         Ok(Self { shape, task: Rc::clone(task), input, rows: 0, judge, phase: Phase::Read })
     }

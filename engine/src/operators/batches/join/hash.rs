@@ -69,9 +69,7 @@ fn make(task: &Task, plan: &Rc<Plan>, input: BoxBatches) -> Result<Made, TaskErr
     let mut loader = Loader::new(plan, &layout);
     match loader.load(task, &mut input)? {
         true => Ok(Made::Table(Arc::new(loader.finish()?))),
-        false => {
-            Ok(Made::Spilled(spilled::spill_build(task, plan, loader, &layout, &mut input)?))
-        }
+        false => Ok(Made::Spilled(spilled::spill_build(task, plan, loader, &layout, &mut input)?)),
     }
 }
 

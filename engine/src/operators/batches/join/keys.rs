@@ -110,7 +110,9 @@ impl KeyMatch {
             (Shape::Pair, [one]) => Values::Pairs(nullable_words(one)),
             (Shape::Pair, [one, two]) => {
                 let both = words(one).into_iter().zip(words(two));
-                Values::Pairs(both.map(|(one, two)| u128::from(one) << 64 | u128::from(two)).collect())
+                Values::Pairs(
+                    both.map(|(one, two)| u128::from(one) << 64 | u128::from(two)).collect(),
+                )
             }
             (Shape::Encoded(converter), _) => {
                 let columns: Result<Vec<_>, _> = columns.iter().map(canonical_floats).collect();

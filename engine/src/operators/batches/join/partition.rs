@@ -58,7 +58,9 @@ impl<'a> Partitioner<'a> {
             start = end;
         }
         self.bytes += batch.columns().iter().map(super::columns::bytes).sum::<usize>();
-        let pressed = || self.bytes > worth_spilling(self.task) && self.task.pressed_by(self.bytes, self.bytes);
+        let pressed = || {
+            self.bytes > worth_spilling(self.task) && self.task.pressed_by(self.bytes, self.bytes)
+        };
         match self.bytes > BYTES_MAX || pressed() {
             true => self.flush(),
             false => Ok(()),

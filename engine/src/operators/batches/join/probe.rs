@@ -125,10 +125,8 @@ impl Prober {
             right.iter().for_each(|row| self.right_matched.set(*row as usize));
         }
         left.iter().for_each(|row| self.matched[*row as usize] = true);
-        let settled = std::mem::replace(
-            &mut probed.settled,
-            open.unwrap_or(probed.batch.num_rows() as u32),
-        );
+        let settled =
+            std::mem::replace(&mut probed.settled, open.unwrap_or(probed.batch.num_rows() as u32));
         if !self.gives.pairs {
             left.clear();
             right.clear();

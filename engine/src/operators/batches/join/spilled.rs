@@ -182,7 +182,9 @@ impl Work<'_> {
                     rows = rows.max(first + batch.num_rows());
                     probe(&mut prober, batch, &mut run)?;
                     let found = prober.matched();
-                    (0..found.len()).filter(|row| found[*row]).for_each(|row| matched.set(first + row));
+                    (0..found.len())
+                        .filter(|row| found[*row])
+                        .for_each(|row| matched.set(first + row));
                     first += found.len();
                 }
             }

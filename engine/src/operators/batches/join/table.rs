@@ -23,7 +23,11 @@ enum Stored {
     Words(Vec<u64>),
     Pairs(Vec<u128>),
     /// Keys lie with their chunk; here are parts of their hashes.
-    Encoded { chunks: Vec<Rows>, bits: u32, tags: Vec<u32> },
+    Encoded {
+        chunks: Vec<Rows>,
+        bits: u32,
+        tags: Vec<u32>,
+    },
 }
 
 /// Where the probe of one batch stands.

@@ -34,12 +34,7 @@ impl SortBuffer {
     }
 
     /// Adds the rows of a batch for which `wanted` says so of their key.
-    pub(super) fn push(
-        &mut self,
-        batch: RecordBatch,
-        keys: Rows,
-        wanted: impl Fn(&[u8]) -> bool,
-    ) {
+    pub(super) fn push(&mut self, batch: RecordBatch, keys: Rows, wanted: impl Fn(&[u8]) -> bool) {
         let index = self.batches.len() as u32;
         let before = self.entries.len();
         for (row, key) in (0..).zip(keys.iter()) {

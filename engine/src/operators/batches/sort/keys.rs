@@ -77,7 +77,14 @@ mod tests {
         let option = SortOption { descending: false, nulls_first: true };
         let keys = SortKeys::new(&[DataType::Float64], &[option]).unwrap();
         let odd_nan = f64::from_bits(0xfff8_0000_0000_0001);
-        let values = vec![None, Some(f64::NEG_INFINITY), Some(-0.0), Some(0.0), Some(odd_nan), Some(f64::NAN)];
+        let values = vec![
+            None,
+            Some(f64::NEG_INFINITY),
+            Some(-0.0),
+            Some(0.0),
+            Some(odd_nan),
+            Some(f64::NAN),
+        ];
         let rows = keys.encode(&[Arc::new(Float64Array::from(values))]).unwrap();
         assert!(rows.row(0) < rows.row(1) && rows.row(1) < rows.row(2));
         assert!(rows.row(2) == rows.row(3) && rows.row(3) < rows.row(4));

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::compute::interleave_record_batch;
-use arrow::row::Rows;
 use arrow::datatypes::SchemaRef;
+use arrow::row::Rows;
 
 use super::KeyColumns;
 use super::keys::prefix;
@@ -146,11 +146,7 @@ impl Ord for Head {
     /// Reversed, since the heap gives the largest first.
     fn cmp(&self, other: &Self) -> Ordering {
         let whole = || other.keys.row(other.row).cmp(&self.keys.row(self.row));
-        other
-            .prefix
-            .cmp(&self.prefix)
-            .then_with(whole)
-            .then_with(|| other.source.cmp(&self.source))
+        other.prefix.cmp(&self.prefix).then_with(whole).then_with(|| other.source.cmp(&self.source))
     }
 }
 

@@ -103,7 +103,8 @@ impl Sorter {
             None => self.buffer.push(batch, keys, |_| true),
         }
         if let Some(fetch) = self.fetch
-            && self.buffer.rows() >= fetch.saturating_mul(2).max(fetch.saturating_add(TOP_SLACK_ROWS))
+            && self.buffer.rows()
+                >= fetch.saturating_mul(2).max(fetch.saturating_add(TOP_SLACK_ROWS))
         {
             self.keep_first(fetch)?;
         }

@@ -95,11 +95,7 @@ impl Tree {
     }
 
     /// The aggregates of frames.
-    fn query(
-        &self,
-        call: &AggregateCall,
-        frames: &[Range<usize>],
-    ) -> Result<ArrayRef, TaskError> {
+    fn query(&self, call: &AggregateCall, frames: &[Range<usize>]) -> Result<ArrayRef, TaskError> {
         let mut left = vec![Nodes::default(); self.levels.len()];
         let mut right = vec![Nodes::default(); self.levels.len()];
         for (query, frame) in (0..).zip(frames) {

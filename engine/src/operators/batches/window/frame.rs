@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use arrow::array::{Array, ArrayRef, Datum, Scalar as ArrowScalar};
-use arrow::compute::kernels::numeric::{add, sub};
 use arrow::compute::cast;
+use arrow::compute::kernels::numeric::{add, sub};
 use millstream_planner::expr::{Frame, FrameBound, FrameUnit, Scalar};
 use millstream_planner::physical::SortOption;
 
@@ -81,7 +81,9 @@ impl Bounds<'_> {
             (FrameBound::UnboundedPreceding, _) => vec![0; rows],
             (FrameBound::UnboundedFollowing, _) => vec![rows; rows],
             (FrameBound::CurrentRow, FrameUnit::Rows) => (1..=rows).collect(),
-            (FrameBound::CurrentRow, _) => (0..rows).map(|row| peers.end(peers.group(row))).collect(),
+            (FrameBound::CurrentRow, _) => {
+                (0..rows).map(|row| peers.end(peers.group(row))).collect()
+            }
             (_, FrameUnit::Rows) => {
                 let away = distance(bound)?.saturating_add(1);
                 (0..rows).map(|row| clamp(row as i64, away, rows)).collect()

@@ -137,7 +137,8 @@ impl WindowStream {
 
     fn hold(&mut self, rows: &RecordBatch, computed: &RecordBatch, start: usize, end: usize) {
         if start < end {
-            let (rows, computed) = (rows.slice(start, end - start), computed.slice(start, end - start));
+            let (rows, computed) =
+                (rows.slice(start, end - start), computed.slice(start, end - start));
             self.held.push(Held { rows, computed });
         }
     }
@@ -149,7 +150,12 @@ impl WindowStream {
         let rows = concat_batches(&first.rows.schema(), held.iter().map(|held| &held.rows))?;
         let computed = concat_batches(&self.computed, held.iter().map(|held| &held.computed))?;
         drop(held);
-        let partition = Partition::new(&computed, self.split..self.order_end, &self.order_keys, &self.spec.order)?;
+        let partition = Partition::new(
+            &computed,
+            self.split..self.order_end,
+            &self.order_keys,
+            &self.spec.order,
+        )?;
         let mut columns = rows.columns().to_vec();
         for call in &self.spec.functions {
             columns.push(partition.compute(call)?);

@@ -55,7 +55,8 @@ mod tests {
 
     #[test]
     fn parts_differ_by_one_row_at_most() {
-        let parts = |rows, parts| (0..rows).map(|row| part_of(row, rows, parts)).collect::<Vec<_>>();
+        let parts =
+            |rows, parts| (0..rows).map(|row| part_of(row, rows, parts)).collect::<Vec<_>>();
         assert_eq!(parts(7, 3), [0, 0, 0, 1, 1, 2, 2]);
         assert_eq!(parts(2, 5), [0, 1]);
         assert_eq!(parts(4, 1), [0; 4]);

@@ -44,7 +44,8 @@ fn inside(place: Option<i64>, rows: usize) -> Option<u32> {
 
 /// By row, the place of the value so many values away that are not NULL.
 fn past_nulls(values: &ArrayRef, offset: i64) -> UInt32Array {
-    let there: Vec<u32> = (0..values.len() as u32).filter(|row| values.is_valid(*row as usize)).collect();
+    let there: Vec<u32> =
+        (0..values.len() as u32).filter(|row| values.is_valid(*row as usize)).collect();
     let place = |row: u32| {
         // How many values lie before this row.
         let before = there.partition_point(|place| *place < row) as i64;

@@ -99,7 +99,8 @@ fn null_lists_match_nothing() {
 
 #[test]
 fn nan_is_nan_and_zero_has_no_sign() {
-    let (one, other) = (f64::from_bits(0x7ff8_0000_0000_0001), f64::from_bits(0xfff8_0000_0000_0002));
+    let (one, other) =
+        (f64::from_bits(0x7ff8_0000_0000_0001), f64::from_bits(0xfff8_0000_0000_0002));
     let values = vec![one, other, 0.0, -0.0];
     let plain = table("f", Arc::new(Float64Array::from(values.clone())));
     let lists = ListArray::from_iter_primitive::<Float64Type, _, _>(
@@ -133,7 +134,8 @@ fn keys_of_several_columns_are_not_run_together() {
 fn dictionaries_are_merged_as_long_as_their_keys_last() {
     let dictionary = |range: std::ops::Range<u32>| {
         let values: Vec<String> = range.map(|n| format!("{n:03}")).collect();
-        let array: DictionaryArray<UInt8Type> = values.iter().map(|value| Some(value.as_str())).collect();
+        let array: DictionaryArray<UInt8Type> =
+            values.iter().map(|value| Some(value.as_str())).collect();
         table("d", Arc::new(array))
     };
     let halves = |second: std::ops::Range<u32>| {
