@@ -28,6 +28,8 @@ mod selection;
 mod strings;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod udf;
 mod unary;
 mod value;

@@ -6,9 +6,9 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, PrimitiveArray};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::kernels::boolean;
 use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Decimal128Type, Decimal256Type, Float32Type, Float64Type,
-    Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
-    IntervalUnit, i256,
+    ArrowPrimitiveType, DataType, Decimal128Type, Decimal256Type, DurationMicrosecondType,
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNano,
+    IntervalMonthDayNanoType, IntervalUnit, TimeUnit, i256,
 };
 use millstream_planner::expr::UnaryOp;
 
@@ -55,7 +55,7 @@ fn is_nan(array: &ArrayRef) -> Result<BooleanArray, EvalError> {
 fn negate(array: &ArrayRef) -> Result<ArrayRef, EvalError> {
     macro_rules! checked {
         ($arrow:ty) => {
-            checked::<$arrow>(array, |value| value.checked_neg())
+            checked::<$arrow>(array, "-", |value| value.checked_neg())
         };
     }
     match array.data_type() {
@@ -71,9 +71,10 @@ fn negate(array: &ArrayRef) -> Result<ArrayRef, EvalError> {
             Ok(Arc::new(array.as_primitive::<Float64Type>().unary::<_, Float64Type>(|x| -x)))
         }
         DataType::Decimal128(..) => checked!(Decimal128Type),
-        DataType::Decimal256(..) => checked::<Decimal256Type>(array, i256::checked_neg),
+        DataType::Decimal256(..) => checked::<Decimal256Type>(array, "-", i256::checked_neg),
+        DataType::Duration(TimeUnit::Microsecond) => checked!(DurationMicrosecondType),
         DataType::Interval(IntervalUnit::MonthDayNano) => {
-            checked::<IntervalMonthDayNanoType>(array, |value| {
+            checked::<IntervalMonthDayNanoType>(array, "-", |value| {
                 Some(IntervalMonthDayNano::new(
                     value.months.checked_neg()?,
                     value.days.checked_neg()?,
@@ -85,25 +86,27 @@ fn negate(array: &ArrayRef) -> Result<ArrayRef, EvalError> {
     }
 }
 
-fn checked<T: ArrowPrimitiveType>(
+/// A function of each value that is not NULL; where it has no value, an error names it.
+pub(super) fn checked<T: ArrowPrimitiveType>(
     array: &ArrayRef,
-    negate: impl Fn(T::Native) -> Option<T::Native>,
+    name: &str,
+    of: impl Fn(T::Native) -> Option<T::Native>,
 ) -> Result<ArrayRef, EvalError> {
     let values = array.as_primitive::<T>();
     let mut failed = None;
-    let negative = values.values().iter().enumerate().map(|(row, value)| {
-        negate(*value).unwrap_or_else(|| {
+    let results = values.values().iter().enumerate().map(|(row, value)| {
+        of(*value).unwrap_or_else(|| {
             if failed.is_none() && values.is_valid(row) {
                 failed = Some(row);
             }
             *value
         })
     });
-    let negative = PrimitiveArray::<T>::new(negative.collect(), values.nulls().cloned());
+    let results = PrimitiveArray::<T>::new(results.collect(), values.nulls().cloned());
     match failed {
-        None => Ok(Arc::new(negative.with_data_type(array.data_type().clone()))),
+        None => Ok(Arc::new(results.with_data_type(array.data_type().clone()))),
         Some(row) => Err(EvalError::Overflow {
-            operation: format!("-({})", describe(array, row)),
+            operation: format!("{name}({})", describe(array, row)),
             data_type: array.data_type().clone(),
             instead: None,
         }),

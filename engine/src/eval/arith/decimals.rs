@@ -53,6 +53,28 @@ pub(super) fn apply(operation: &Operation<'_>) -> Result<Value, EvalError> {
     }
 }
 
+pub(super) fn positive_remainder(operation: &Operation<'_>) -> Result<Value, EvalError> {
+    let rest = apply(operation)?;
+    let (s1, s2) = (shape(rest.data_type()).1, shape(operation.right.data_type()).1);
+    let (precision, scale) = shape(operation.result);
+    let positive = |rest: i128, divisor: i128| {
+        let divisor = rescale_wide(i256::from_i128(divisor), s2, s1)?;
+        let rest = i256::from_i128(rest);
+        let rest = if rest.is_negative() {
+            rest.wrapping_add(divisor).checked_rem(divisor)?
+        } else {
+            rest
+        };
+        fit(rescale_wide(rest, s1, scale)?, precision)
+    };
+    match (rest.data_type(), operation.right.data_type()) {
+        (DataType::Decimal128(..), DataType::Decimal128(..)) => {
+            checked(&Operation { left: &rest, ..*operation }, positive, |_, _| (0, true))
+        }
+        _ => Err(unsupported(operation)),
+    }
+}
+
 /// Integers as decimals that hold them all.
 pub(super) fn of_integers(value: &Value) -> Result<Value, EvalError> {
     match value.data_type() {

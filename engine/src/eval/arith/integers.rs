@@ -13,6 +13,23 @@ use crate::eval::cast;
 use crate::eval::error::EvalError;
 use crate::eval::value::Value;
 
+/// A generic function over the type of the result.
+macro_rules! by_type {
+    ($operation:ident, $function:ident) => {
+        match $operation.result {
+            DataType::Int8 => $function::<Int8Type>($operation),
+            DataType::Int16 => $function::<Int16Type>($operation),
+            DataType::Int32 => $function::<Int32Type>($operation),
+            DataType::Int64 => $function::<Int64Type>($operation),
+            DataType::UInt8 => $function::<UInt8Type>($operation),
+            DataType::UInt16 => $function::<UInt16Type>($operation),
+            DataType::UInt32 => $function::<UInt32Type>($operation),
+            DataType::UInt64 => $function::<UInt64Type>($operation),
+            _ => Err(unsupported($operation)),
+        }
+    };
+}
+
 /// An operation that gives an integer. Both sides become integers of the result's type before it, where that is
 /// wider; shifts take any integer on their right.
 pub(super) fn apply(operation: &Operation<'_>) -> Result<Value, EvalError> {
@@ -24,18 +41,25 @@ pub(super) fn apply(operation: &Operation<'_>) -> Result<Value, EvalError> {
     with_both(operation, operation.result, of_type)
 }
 
+pub(super) fn positive_remainder(operation: &Operation<'_>) -> Result<Value, EvalError> {
+    with_both(operation, operation.result, |operation| by_type!(operation, pmod))
+}
+
 fn of_type(operation: &Operation<'_>) -> Result<Value, EvalError> {
-    match operation.result {
-        DataType::Int8 => integers::<Int8Type>(operation),
-        DataType::Int16 => integers::<Int16Type>(operation),
-        DataType::Int32 => integers::<Int32Type>(operation),
-        DataType::Int64 => integers::<Int64Type>(operation),
-        DataType::UInt8 => integers::<UInt8Type>(operation),
-        DataType::UInt16 => integers::<UInt16Type>(operation),
-        DataType::UInt32 => integers::<UInt32Type>(operation),
-        DataType::UInt64 => integers::<UInt64Type>(operation),
-        _ => Err(unsupported(operation)),
-    }
+    by_type!(operation, integers)
+}
+
+fn pmod<T>(operation: &Operation<'_>) -> Result<Value, EvalError>
+where
+    T: ArrowPrimitiveType,
+    T::Native: Integer,
+{
+    operation.checked::<T, T, T>(|a, b| {
+        let (rest, wrong) = a.remainder(b);
+        let positive =
+            if rest.is_lt(T::Native::ZERO) { rest.add_wrapping(b).remainder(b).0 } else { rest };
+        (positive, wrong)
+    })
 }
 
 fn integers<T>(operation: &Operation<'_>) -> Result<Value, EvalError>

@@ -4,6 +4,8 @@ mod decimals;
 mod integers;
 mod lanes;
 mod temporal;
+#[cfg(test)]
+mod tests;
 
 use arrow::datatypes::{DataType, Float32Type, Float64Type, IntervalUnit};
 use millstream_planner::expr::BinaryOp;
@@ -31,6 +33,37 @@ pub(super) fn apply_or_null(
     result: &DataType,
 ) -> Result<Value, EvalError> {
     dispatch(&Operation { op, left, right, result, lenient: true })
+}
+
+/// `pmod`: the remainder, with the divisor added once where it is negative.
+pub(super) fn positive_remainder(
+    left: &Value,
+    right: &Value,
+    result: &DataType,
+) -> Result<Value, EvalError> {
+    if left.data_type().is_null() || right.data_type().is_null() {
+        return Ok(Value::null(result));
+    }
+    let operation = Operation { op: BinaryOp::Remainder, left, right, result, lenient: false };
+    match result {
+        DataType::Float32 => with_both(&operation, &DataType::Float32, |operation| {
+            operation.checked::<Float32Type, Float32Type, Float32Type>(|a, b| {
+                let rest = a % b;
+                (if rest < 0.0 { (rest + b) % b } else { rest }, b == 0.0)
+            })
+        }),
+        DataType::Float64 => with_both(&operation, &DataType::Float64, |operation| {
+            operation.checked::<Float64Type, Float64Type, Float64Type>(|a, b| {
+                let rest = a % b;
+                (if rest < 0.0 { (rest + b) % b } else { rest }, b == 0.0)
+            })
+        }),
+        integer if integer.is_integer() => integers::positive_remainder(&operation),
+        _ => {
+            let (left, right) = (decimals::of_integers(left)?, decimals::of_integers(right)?);
+            decimals::positive_remainder(&Operation { left: &left, right: &right, ..operation })
+        }
+    }
 }
 
 fn dispatch(operation: &Operation<'_>) -> Result<Value, EvalError> {
@@ -107,7 +140,10 @@ fn is_decimal(data_type: &DataType) -> bool {
 fn is_temporal(data_type: &DataType) -> bool {
     matches!(
         data_type,
-        DataType::Date32 | DataType::Timestamp(..) | DataType::Interval(IntervalUnit::MonthDayNano)
+        DataType::Date32
+            | DataType::Timestamp(..)
+            | DataType::Interval(IntervalUnit::MonthDayNano)
+            | DataType::Duration(_)
     )
 }
 

@@ -7,8 +7,8 @@ use std::cell::RefCell;
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{
-    DataType, Date32Type, Int32Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
-    IntervalUnit, TimeUnit, TimestampMicrosecondType,
+    DataType, Date32Type, DurationMicrosecondType, Int32Type, Int64Type, IntervalMonthDayNano,
+    IntervalMonthDayNanoType, IntervalUnit, TimeUnit, TimestampMicrosecondType,
 };
 use millstream_planner::expr::BinaryOp;
 
@@ -26,10 +26,11 @@ const NANOS_PER_DAY: i64 = MICROS_PER_DAY * 1000;
 type Date = Date32Type;
 type Instant = TimestampMicrosecondType;
 type Span = IntervalMonthDayNanoType;
+type Length = DurationMicrosecondType;
 
 pub(super) fn apply(operation: &Operation<'_>) -> Result<Value, EvalError> {
     use BinaryOp::{Add, Multiply, Subtract};
-    use DataType::{Date32, Interval, Timestamp};
+    use DataType::{Date32, Duration, Interval, Timestamp};
     let Operation { op, left, right, .. } = *operation;
     match (left.data_type(), op, right.data_type()) {
         (Interval(_), Add, Interval(_)) => spans(operation, i64::checked_add),
@@ -43,6 +44,19 @@ pub(super) fn apply(operation: &Operation<'_>) -> Result<Value, EvalError> {
         (Date32, Subtract, Date32) => days_between(operation),
         (Timestamp(..), Subtract, Timestamp(..) | Date32) | (Date32, Subtract, Timestamp(..)) => {
             time_between(operation)
+        }
+        (Timestamp(..), Add, Duration(_)) => {
+            operation.checked::<Instant, Length, Instant>(i64::overflowing_add)
+        }
+        (Timestamp(..), Subtract, Duration(_)) => {
+            operation.checked::<Instant, Length, Instant>(i64::overflowing_sub)
+        }
+        (Duration(_), Add, Timestamp(..)) => swapped(operation),
+        (Duration(_), Add, Duration(_)) => {
+            operation.checked::<Length, Length, Length>(i64::overflowing_add)
+        }
+        (Duration(_), Subtract, Duration(_)) => {
+            operation.checked::<Length, Length, Length>(i64::overflowing_sub)
         }
         _ => Err(unsupported(operation)),
     }
@@ -83,7 +97,7 @@ fn days_between(operation: &Operation<'_>) -> Result<Value, EvalError> {
     }
 }
 
-/// The time between two instants: an interval of hours and less, or microseconds where an integer is wanted.
+/// The time between two instants: a duration, or an interval of hours and less.
 fn time_between(operation: &Operation<'_>) -> Result<Value, EvalError> {
     let Operation { left, right, .. } = *operation;
     let instants = |value: &Value, zone_of: &Value| match (value.data_type(), zone_of.data_type()) {

@@ -7,6 +7,8 @@
 mod nested;
 mod numbers;
 mod parse;
+#[cfg(test)]
+mod tests;
 mod text;
 mod time;
 
@@ -15,7 +17,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, new_null_array};
 use arrow::buffer::NullBuffer;
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, IntervalUnit};
 
 use super::error::EvalError;
 use super::scalar::describe;
@@ -39,6 +41,8 @@ pub(crate) fn cast(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<Arr
         }
         (D::Utf8View, to) => parse::cast(array, to, lenient),
         (_, D::Utf8View) => text::cast(array, lenient),
+        (D::Interval(IntervalUnit::MonthDayNano), D::Duration(_))
+        | (D::Duration(_), D::Interval(_)) => time::spans(array, to, lenient),
         (from, to) if is_time(from) || is_time(to) => time::cast(array, to, lenient),
         (from, to) if is_number(from) && is_number(to) => numbers::cast(array, to, lenient),
         (from, to) if from.is_nested() && to.is_nested() => nested::cast(array, to, lenient),
@@ -66,7 +70,7 @@ fn by_arrow(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef, 
 }
 
 /// Converts value by value; nothing stands for what does not fit.
-fn convert<A: ArrowPrimitiveType, O: ArrowPrimitiveType>(
+pub(crate) fn convert<A: ArrowPrimitiveType, O: ArrowPrimitiveType>(
     array: &ArrayRef,
     to: &DataType,
     lenient: bool,

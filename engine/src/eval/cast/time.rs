@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::{
-    DataType, Date32Type, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+    DataType, Date32Type, DurationMicrosecondType, Float64Type, Int64Type, IntervalMonthDayNano,
+    IntervalMonthDayNanoType, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType,
 };
 
 use super::{by_arrow, convert};
@@ -89,6 +90,30 @@ pub(super) fn cast(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<Arr
             Err(EvalError::unsupported(what))
         }
     }
+}
+
+/// Intervals as durations and back. Months have no length; a day has 24 hours.
+pub(super) fn spans(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef, EvalError> {
+    let micros = DataType::Duration(TimeUnit::Microsecond);
+    if let DataType::Interval(_) = to {
+        let lengths = super::cast(array, &micros, lenient)?;
+        return convert::<DurationMicrosecondType, IntervalMonthDayNanoType>(
+            &lengths,
+            to,
+            lenient,
+            |length| Some(IntervalMonthDayNano::new(0, 0, length.checked_mul(1000)?)),
+        );
+    }
+    let lengths = convert::<IntervalMonthDayNanoType, DurationMicrosecondType>(
+        array,
+        &micros,
+        lenient,
+        |span| {
+            let days = i64::from(span.days) * MICROS_PER_DAY;
+            (span.months == 0).then(|| days.checked_add(span.nanoseconds.div_euclid(1000)))?
+        },
+    )?;
+    super::cast(&lengths, to, lenient)
 }
 
 fn with_zone<R>(
