@@ -1,9 +1,7 @@
 //! The arguments of a built-in function, read by kind: kernels see strings and integers by row and do not ask
 //! whether an argument is a column or one value for all rows.
 
-use arrow::array::{
-    Array, AsArray, BooleanArray, Int64Array, PrimitiveArray, StringViewArray,
-};
+use arrow::array::{Array, AsArray, BooleanArray, Int64Array, PrimitiveArray, StringViewArray};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::datatypes::{ArrowPrimitiveType, DataType, Int64Type};
 use millstream_planner::expr::ScalarFn;

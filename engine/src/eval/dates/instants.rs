@@ -7,8 +7,8 @@ use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondTyp
 
 use super::times::{Times, timestamps};
 use crate::eval::arguments::{Arguments, for_each_valid};
-use crate::eval::cast::cast;
 use crate::eval::calendar::MICROS_PER_SECOND;
+use crate::eval::cast::cast;
 use crate::eval::error::EvalError;
 use crate::eval::scalar::describe;
 use crate::eval::value::Value;
