@@ -1,14 +1,12 @@
 //! The arguments of a built-in function, read by kind: kernels see strings and integers by row and do not ask
 //! whether an argument is a column or one value for all rows.
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Int64Array, PrimitiveArray, StringViewArray,
-};
+use arrow::array::{Array, AsArray, BooleanArray, Int64Array, PrimitiveArray, StringViewArray};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
-use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{ArrowPrimitiveType, DataType, Int64Type};
 use millstream_planner::expr::ScalarFn;
 
+use super::cast::cast;
 use super::error::{EvalError, type_name};
 use super::value::Value;
 
@@ -51,7 +49,7 @@ impl<'a> Arguments<'a> {
         if !value.data_type().is_integer() {
             return Err(self.wrong(position, "an integer"));
         }
-        let array = convert(value.array(), &DataType::Int64)?;
+        let array = cast(value.array(), &DataType::Int64, false)?;
         Ok(Integers {
             array: array.as_primitive::<Int64Type>().clone(),
             constant: value.is_constant(),
@@ -125,12 +123,15 @@ pub(super) fn for_each_valid(
     }
 }
 
-/// An array as another type, or an error where a value does not fit.
-pub(super) fn convert(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, EvalError> {
-    if array.data_type() == to {
-        return Ok(array.clone());
+/// The characters of a string that a message shows.
+const SHOWN: usize = 100;
+
+/// A string as messages show it: in quotes, and not all of a long one.
+pub(super) fn quoted(string: &str) -> String {
+    match string.char_indices().nth(SHOWN) {
+        None => format!("{string:?}"),
+        Some((end, _)) => format!("{:?}... ({} bytes)", &string[..end], string.len()),
     }
-    Ok(cast_with_options(array, to, &CastOptions { safe: false, ..CastOptions::default() })?)
 }
 
 /// A string argument.

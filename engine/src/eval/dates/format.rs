@@ -15,7 +15,7 @@ use millstream_planner::expr::ScalarFn;
 
 use super::Prepared;
 use super::times::Times;
-use crate::eval::arguments::{Arguments, Strings};
+use crate::eval::arguments::{Arguments, Strings, quoted};
 use crate::eval::calendar::{MICROS_PER_DAY, MICROS_PER_SECOND};
 use crate::eval::error::EvalError;
 use crate::eval::zone::Zone;
@@ -235,5 +235,5 @@ fn time_of(parsed: &Parsed) -> Option<NaiveTime> {
 }
 
 fn unreadable(args: Arguments<'_>, string: &str, pattern: &str, what: &str) -> EvalError {
-    args.error(format!("{string:?} is not a {what} as '{pattern}' says"))
+    args.error(format!("{} is not a {what} as '{pattern}' says", quoted(string)))
 }

@@ -6,8 +6,9 @@ use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType};
 
 use super::times::{Times, timestamps};
-use crate::eval::arguments::{Arguments, convert, for_each_valid};
+use crate::eval::arguments::{Arguments, for_each_valid};
 use crate::eval::calendar::MICROS_PER_SECOND;
+use crate::eval::cast::cast;
 use crate::eval::error::EvalError;
 use crate::eval::scalar::describe;
 use crate::eval::value::Value;
@@ -49,7 +50,7 @@ pub(super) fn of_seconds(args: Arguments<'_>, result: &DataType) -> Result<Array
     if !value.data_type().is_numeric() {
         return Err(args.wrong(0, "a number"));
     }
-    let seconds = convert(value.array(), &DataType::Float64)?;
+    let seconds = cast(value.array(), &DataType::Float64, false)?;
     let seconds = seconds.as_primitive::<Float64Type>();
     let known = |row: usize| {
         let index = value.index(row);

@@ -8,8 +8,8 @@ use arrow::datatypes::{DataType, Date32Type, TimeUnit, TimestampMicrosecondType}
 
 use crate::eval::arguments::Arguments;
 use crate::eval::calendar::MICROS_PER_DAY;
+use crate::eval::cast::cast;
 use crate::eval::error::EvalError;
-use crate::eval::scalar::describe;
 use crate::eval::value::Value;
 use crate::eval::zone::{Cursor, Zone};
 
@@ -57,7 +57,9 @@ impl<'a> Times<'a> {
 
     /// As messages show it.
     pub(super) fn describe(&self, row: usize) -> String {
-        describe(self.value.array(), self.value.index(row))
+        let one = self.value.array().slice(self.value.index(row), 1);
+        let text = cast(&one, &DataType::Utf8View, true).unwrap_or(one);
+        text.as_string_view_opt().map_or_else(String::new, |text| text.value(0).to_owned())
     }
 
     pub(super) fn reader(&self) -> Reader<'_> {

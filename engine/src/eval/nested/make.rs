@@ -10,7 +10,8 @@ use arrow::compute::{interleave, nullif};
 use arrow::datatypes::DataType;
 
 use super::lists::{item_field, offset};
-use crate::eval::arguments::{Arguments, convert};
+use crate::eval::arguments::Arguments;
+use crate::eval::cast::cast;
 use crate::eval::error::EvalError;
 use crate::eval::value::Value;
 
@@ -20,7 +21,7 @@ pub(super) fn make_list(args: Arguments<'_>, result: &DataType) -> Result<ArrayR
     let item = item_field(result).ok_or_else(unlike)?;
     let width = args.values.len();
     offset(args, width.saturating_mul(args.rows))?;
-    let columns = args.values.iter().map(|value| convert(value.array(), item.data_type()));
+    let columns = args.values.iter().map(|value| cast(value.array(), item.data_type(), false));
     let columns: Vec<ArrayRef> = columns.collect::<Result<_, _>>()?;
     let columns: Vec<&dyn Array> = columns.iter().map(AsRef::as_ref).collect();
     let place = |row: usize| {
@@ -41,7 +42,7 @@ pub(super) fn make_struct(args: Arguments<'_>, result: &DataType) -> Result<Arra
     };
     let values = args.values.iter().skip(1).step_by(2).zip(fields);
     let columns = values
-        .map(|(value, field)| convert(&value.clone().into_array(args.rows)?, field.data_type()))
+        .map(|(value, field)| cast(&value.clone().into_array(args.rows)?, field.data_type(), false))
         .collect::<Result<_, EvalError>>()?;
     Ok(Arc::new(StructArray::try_new(fields.clone(), columns, None)?))
 }

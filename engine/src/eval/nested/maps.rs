@@ -8,7 +8,8 @@ use arrow::datatypes::{DataType, Field};
 
 use super::elements::{choose, keys, order};
 use super::lists::{Gather, Lists};
-use crate::eval::arguments::{Arguments, convert};
+use crate::eval::arguments::Arguments;
+use crate::eval::cast::cast;
 use crate::eval::error::EvalError;
 use crate::eval::scalar::describe;
 use crate::eval::value::Value;
@@ -53,7 +54,8 @@ pub(super) fn make_map(args: Arguments<'_>, result: &DataType) -> Result<ArrayRe
     }
     let (keys, offsets) = all_keys.finish(key_elements)?;
     let (values, _) = all_values.finish(value_elements)?;
-    let columns = vec![convert(&keys, key.data_type())?, convert(&values, value.data_type())?];
+    let columns =
+        vec![cast(&keys, key.data_type(), false)?, cast(&values, value.data_type(), false)?];
     let entries = StructArray::try_new(parts.clone(), columns, None)?;
     Ok(Arc::new(MapArray::try_new(Arc::clone(field), offsets, entries, nulls, *sorted)?))
 }

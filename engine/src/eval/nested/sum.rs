@@ -9,7 +9,8 @@ use arrow::datatypes::{
 };
 
 use super::lists::Lists;
-use crate::eval::arguments::{Arguments, convert};
+use crate::eval::arguments::Arguments;
+use crate::eval::cast::cast;
 use crate::eval::error::EvalError;
 use crate::eval::scalar::describe;
 
@@ -67,7 +68,7 @@ fn sums<T: Summed>(
     fits: impl Fn(T::Native) -> bool,
 ) -> Result<PrimitiveArray<T>, EvalError> {
     let (lists, elements) = Lists::with_elements(args, 0)?;
-    let numbers = convert(elements, result)?;
+    let numbers = cast(elements, result, false)?;
     let numbers = numbers.as_primitive::<T>();
     let value = args.get(0)?;
     let sums = args.primitives::<T>(|row| {

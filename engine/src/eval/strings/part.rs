@@ -6,7 +6,7 @@ use arrow::array::ArrayRef;
 use memchr::memmem;
 
 use super::pieces::cut;
-use crate::eval::arguments::Arguments;
+use crate::eval::arguments::{Arguments, quoted};
 use crate::eval::error::EvalError;
 
 /// Without blanks (spaces only), or the characters of the second argument, at the ends that are meant.
@@ -100,7 +100,8 @@ pub(super) fn split_part(args: Arguments<'_>) -> Result<ArrayRef, EvalError> {
         let (separator, number) = (separators.get(row), numbers.get(row));
         if number == 0 {
             return Err(args.error(format!(
-                "there is no part 0 of '{string}': parts are counted from 1, or from the end by -1, -2, ..."
+                "there is no part 0 of {}: parts are counted from 1, or from the end by -1, -2, ...",
+                quoted(string)
             )));
         }
         if separator.is_empty() {
