@@ -69,7 +69,8 @@ impl ExactSums {
         groups: &[u32],
         nulls: Option<arrow::buffer::NullBuffer>,
     ) -> [ArrayRef; COLUMNS] {
-        let (mut high, mut low) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
+        let (mut high, mut low) =
+            (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
         let mut exact = BinaryBuilder::with_capacity(groups.len(), 0);
         for group in groups {
             let (sum, rest) = self.split(*group);
@@ -81,11 +82,7 @@ impl ExactSums {
             }
         }
         let low = Float64Array::new(low.into(), nulls.clone());
-        [
-            Arc::new(Float64Array::new(high.into(), nulls)),
-            Arc::new(low),
-            Arc::new(exact.finish()),
-        ]
+        [Arc::new(Float64Array::new(high.into(), nulls)), Arc::new(low), Arc::new(exact.finish())]
     }
 
     fn split(&self, group: u32) -> ((f64, f64), Option<Wide>) {

@@ -126,7 +126,8 @@ impl Merge {
 fn show(columns: &[ArrayRef]) -> String {
     let options = FormatOptions::new().with_null("NULL");
     let value = |column: &ArrayRef| {
-        let shown = ArrayFormatter::try_new(column, &options).and_then(|f| f.value(0).try_to_string());
+        let shown =
+            ArrayFormatter::try_new(column, &options).and_then(|f| f.value(0).try_to_string());
         shown.unwrap_or_default()
     };
     columns.iter().map(value).collect::<Vec<_>>().join(", ")

@@ -184,7 +184,10 @@ fn whole_array(
     let overflow = |total: i256, scale: i8| {
         let precision = 76;
         EvalError::Overflow {
-            operation: format!("the {function} {}", Decimal256Type::format_decimal(total, precision, scale)),
+            operation: format!(
+                "the {function} {}",
+                Decimal256Type::format_decimal(total, precision, scale)
+            ),
             data_type: result.clone(),
             instead: None,
         }
@@ -202,7 +205,8 @@ fn whole_array(
         }
         DataType::Decimal128(precision, scale) => {
             let fit = |total: Option<i256>| {
-                let fits = |total: &i128| Decimal128Type::is_valid_decimal_precision(*total, precision);
+                let fits =
+                    |total: &i128| Decimal128Type::is_valid_decimal_precision(*total, precision);
                 let narrow = |total: i256| {
                     total.to_i128().filter(fits).ok_or_else(|| overflow(total, scale))
                 };
@@ -213,7 +217,9 @@ fn whole_array(
         }
         DataType::Decimal256(precision, scale) => {
             let fit = |total: Option<i256>| {
-                let check = |total: i256| match Decimal256Type::is_valid_decimal_precision(total, precision) {
+                let check = |total: i256| match Decimal256Type::is_valid_decimal_precision(
+                    total, precision,
+                ) {
                     true => Ok(total),
                     false => Err(overflow(total, scale)),
                 };
@@ -300,7 +306,8 @@ impl<T: Totals> Accumulator for Mean<T> {
             DataType::Float64 => {
                 let means = groups.iter().map(|group| self.mean_of_floats(*group));
                 let means: Vec<f64> = means.collect();
-                let some = groups.iter().map(|group| self.counts.get(*group) > 0).collect::<Vec<_>>();
+                let some =
+                    groups.iter().map(|group| self.counts.get(*group) > 0).collect::<Vec<_>>();
                 Ok(Arc::new(Float64Array::new(means.into(), Some(NullBuffer::from(some)))))
             }
             DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => {

@@ -191,7 +191,8 @@ fn decimal_sums_are_exact_or_refused() {
     let unit = 10i128.pow(18);
     let sum = |values: &[i128], scale: i8| {
         let data_type = DataType::Decimal128(38, scale);
-        let plan = Plan { keys: 0, calls: vec![call(F::Sum, &[(0, data_type.clone())], data_type)] };
+        let plan =
+            Plan { keys: 0, calls: vec![call(F::Sum, &[(0, data_type.clone())], data_type)] };
         let input: Vec<_> = values.chunks(3).map(|v| batch(vec![decimals(v, 38, scale)])).collect();
         let single = plan.try_run(AggregateMode::Single, &input, AMPLE);
         let single = single.map_err(|error| error.to_string());
