@@ -23,6 +23,12 @@ pub(in crate::operators::batches) trait Accumulator {
     /// The results of some groups.
     fn finish(&mut self, groups: &[u32]) -> Result<ArrayRef, EvalError>;
 
+    /// How many values are kept of each group, where these are without bound: groups are given and spilled in parts
+    /// whose size they decide.
+    fn weights(&self) -> Option<&[u32]> {
+        None
+    }
+
     /// Bytes held.
     fn bytes(&self) -> usize;
 }

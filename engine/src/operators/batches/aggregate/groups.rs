@@ -8,10 +8,11 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::filter;
 use millstream_planner::physical::AggregateMode;
 
+use super::super::SpillWriter;
 use super::super::keys::{ABSENT, KeyTable, RADIX, RadixOrder};
-use super::super::{BATCH_ROWS, SpillWriter};
 use super::accumulator::Accumulator;
 use super::make::accumulator;
+use super::output::Room;
 use super::part::{Of, Part, Shape};
 use crate::eval::EvalError;
 use crate::executor::TaskError;
@@ -43,9 +44,27 @@ impl Groups {
         self.table.as_ref().map_or(0, KeyTable::bytes) + accumulators.sum::<usize>()
     }
 
-    /// Bytes that so many more rows may make it allocate for a while.
+    /// Bytes that so many more rows may make it allocate for a while: all grows at about the same time.
     pub(super) fn growth(&self, rows: usize) -> usize {
-        self.table.as_ref().map_or(0, |table| table.growth(rows))
+        match self.table.as_ref().map_or(0, |table| table.growth(rows)) {
+            0 => 0,
+            table => {
+                let accumulators = self.accumulators.iter().map(|accumulator| accumulator.bytes());
+                table + accumulators.sum::<usize>()
+            }
+        }
+    }
+
+    /// How many values are kept of each of some groups.
+    pub(super) fn weights<'a>(
+        &'a self,
+        numbers: &'a [u32],
+    ) -> impl Iterator<Item = usize> + use<'a> {
+        let kept = self.accumulators.iter().filter_map(|accumulator| accumulator.weights());
+        let kept: Vec<&[u32]> = kept.collect();
+        numbers.iter().map(move |number| {
+            kept.iter().map(|lengths| lengths[*number as usize] as usize).sum::<usize>()
+        })
     }
 
     /// Adds rows.
@@ -132,7 +151,11 @@ impl Groups {
         let order = self.by_partition();
         to.begin_run();
         for partition in 0..RADIX {
-            for numbers in order.partition(partition).chunks(BATCH_ROWS) {
+            let mut rest = order.partition(partition);
+            while !rest.is_empty() {
+                let (taken, _) = Room::of_batch().take(self.weights(rest));
+                let numbers;
+                (numbers, rest) = rest.split_at(taken);
                 let (keys, states) = (self.keys(numbers)?, self.states(numbers)?);
                 let batch = self.shape.to_spill(keys, states, numbers.len())?;
                 to.write(partition as u32, batch)?;

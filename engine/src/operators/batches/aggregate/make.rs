@@ -1,28 +1,79 @@
 //! Which accumulator an aggregate has.
 
+use std::cmp::Ordering;
+
 use arrow::datatypes::{DataType, IntervalUnit, i256};
 use millstream_planner::expr::AggregateFn;
-use millstream_planner::physical::{AggregateCall, NARROW_SUM_PRECISION};
+use millstream_planner::physical::{AggregateCall, NARROW_SUM_PRECISION, keeps_set};
 
 use super::accumulator::Accumulator;
+use super::approx_distinct::ApproxDistinct;
+use super::approx_quantile::ApproxQuantile;
+use super::bools::Bools;
+use super::collect::{Collect, Product, Quantile};
 use super::count::Count;
-use super::fold::{Fold, Max, Min, Op, Sum};
+use super::distinct::{CollectSet, Distinct};
+use super::extreme::Extreme;
+use super::fold::{AllBits, AnyBits, Fold, Max, Min, OddBits, Op, Sum};
+use super::moments::Moments;
+use super::pick::{Beside, Edge};
 use super::sum::{FloatSum, Mean, WholeSum};
 use crate::eval::EvalError;
 
 type Made = Result<Box<dyn Accumulator>, EvalError>;
 
+/// A fold over whole numbers as bits.
+macro_rules! bits {
+    ($call:expr, $op:ident) => {{
+        let arg = arg($call);
+        match &arg {
+            DataType::Int8 | DataType::UInt8 => fold::<$op<u8>>(arg),
+            DataType::Int16 | DataType::UInt16 => fold::<$op<u16>>(arg),
+            DataType::Int32 | DataType::UInt32 => fold::<$op<u32>>(arg),
+            DataType::Int64 | DataType::UInt64 => fold::<$op<u64>>(arg),
+            _ => unsupported($call),
+        }
+    }};
+}
+
 /// An accumulator without groups.
 pub(in crate::operators::batches) fn accumulator(call: &AggregateCall) -> Made {
     use AggregateFn as F;
-    match call.function {
-        F::Count => Ok(Box::new(Count::default())),
+    let function = call.function;
+    if call.distinct && keeps_set(call) && function != F::CollectSet {
+        return boxed(Distinct::new(call)?);
+    }
+    match function {
+        F::Count => boxed(Count::default()),
         F::Sum => sum(call),
         F::Avg => mean(call),
         F::Min => least(call),
         F::Max => largest(call),
-        _ => unsupported(call),
+        F::ApproxDistinct => boxed(ApproxDistinct::new(&arg(call))?),
+        F::ApproxQuantile => boxed(ApproxQuantile::default()),
+        F::Quantile => boxed(Quantile::default()),
+        F::VarSamp | F::VarPop | F::StddevSamp | F::StddevPop => boxed(Moments::new(function, 2)),
+        F::Skewness | F::CovarSamp | F::CovarPop => boxed(Moments::new(function, 3)),
+        F::Kurtosis => boxed(Moments::new(function, 4)),
+        F::Corr => boxed(Moments::new(function, 5)),
+        F::First => boxed(Edge::new(&arg(call), false)?),
+        F::Last => boxed(Edge::new(&arg(call), true)?),
+        F::MinBy => boxed(Beside::new(&arg(call), &by(call), Ordering::Less)?),
+        F::MaxBy => boxed(Beside::new(&arg(call), &by(call), Ordering::Greater)?),
+        F::CollectList => boxed(Collect::new(arg(call))),
+        F::CollectSet => boxed(CollectSet::new(arg(call))?),
+        F::BoolAnd => boxed(Bools::all()),
+        F::BoolOr => boxed(Bools::any()),
+        F::BitAnd => bits!(call, AllBits),
+        F::BitOr => bits!(call, AnyBits),
+        F::BitXor => bits!(call, OddBits),
+        F::Product => boxed(Product::default()),
+        F::GroupingId => unsupported(call),
     }
+}
+
+fn boxed(accumulator: impl Accumulator + 'static) -> Made {
+    Ok(Box::new(accumulator))
 }
 
 fn unsupported(call: &AggregateCall) -> Made {
@@ -34,6 +85,11 @@ fn unsupported(call: &AggregateCall) -> Made {
 /// The type of the first argument.
 fn arg(call: &AggregateCall) -> DataType {
     call.arg_types.first().cloned().unwrap_or(DataType::Null)
+}
+
+/// The type of the argument that another is picked by.
+fn by(call: &AggregateCall) -> DataType {
+    call.arg_types.get(1).cloned().unwrap_or(DataType::Null)
 }
 
 /// How whole numbers are added up.
@@ -82,7 +138,7 @@ fn mean(call: &AggregateCall) -> Made {
 
 /// A fold over values of the type of the argument by the operation for its native type.
 macro_rules! by_native {
-    ($call:expr, $op:ident, $($extra:tt)*) => {{
+    ($call:expr, $op:ident, DataType::Boolean => $bools:expr, $wanted:expr) => {{
         let arg = arg($call);
         match &arg {
             DataType::Int8 => fold::<$op<i8>>(arg),
@@ -106,8 +162,8 @@ macro_rules! by_native {
             | DataType::Decimal64(..) => fold::<$op<i64>>(arg),
             DataType::Decimal128(..) => fold::<$op<i128>>(arg),
             DataType::Decimal256(..) => fold::<$op<i256>>(arg),
-            $($extra)*
-            _ => unsupported($call),
+            DataType::Boolean => $bools,
+            other => boxed(Extreme::new(other, $wanted)?),
         }
     }};
 }
@@ -117,9 +173,9 @@ fn fold<O: Op>(data_type: DataType) -> Made {
 }
 
 fn least(call: &AggregateCall) -> Made {
-    by_native!(call, Min,)
+    by_native!(call, Min, DataType::Boolean => boxed(Bools::all()), Ordering::Less)
 }
 
 fn largest(call: &AggregateCall) -> Made {
-    by_native!(call, Max,)
+    by_native!(call, Max, DataType::Boolean => boxed(Bools::any()), Ordering::Greater)
 }

@@ -12,15 +12,27 @@
 //! it does not.
 
 mod accumulator;
+mod approx_distinct;
+mod approx_quantile;
+mod bools;
+mod cells;
+mod collect;
 mod count;
+mod distinct;
+mod double;
 mod exact;
+mod extreme;
 mod fold;
 mod groups;
 mod hll;
 mod judge;
+mod lists;
 mod make;
 mod merge;
+mod moments;
+mod output;
 mod part;
+mod pick;
 mod stream;
 mod sum;
 mod wide;

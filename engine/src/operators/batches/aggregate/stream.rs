@@ -1,18 +1,18 @@
-//! The phases of an aggregation: reading, giving what is in memory or merging what is not, and passing rows on.
+//! The phases of an aggregation: grouping, giving the groups, and passing on rows that were not worth grouping.
 
 use std::rc::Rc;
 
 use arrow::array::RecordBatch;
-use arrow::compute::BatchCoalescer;
 use millstream_planner::physical::AggregateMode;
 
 use super::super::keys::RADIX;
-use super::super::{BATCH_ROWS, BatchStream, BoxBatches, SpillWriter};
+use super::super::{BatchStream, BoxBatches, SpillWriter};
 use super::groups::Groups;
 use super::judge::Judge;
 use super::merge::{LITTLE_BYTES, Merge};
+use super::output::Output;
 use super::part::{Part, Shape};
-use crate::eval::{EvalError, RowOrigin};
+use crate::eval::RowOrigin;
 use crate::executor::{Task, TaskError};
 
 /// The rows of an aggregation.
@@ -30,26 +30,10 @@ pub(super) struct Grouping {
 enum Phase {
     /// Reads and groups.
     Read,
-    /// Gives groups in memory.
-    Give(Give),
-    /// Gives groups that were spilled.
-    Merge(Box<Merged>),
+    /// Gives groups.
+    Give(Box<Output>),
     /// Passes rows on, each as a group.
     Pass,
-}
-
-struct Give {
-    groups: Groups,
-    numbers: Vec<u32>,
-    given: usize,
-}
-
-/// Groups of all sizes of parts, in batches of one size.
-struct Merged {
-    merge: Merge,
-    batches: BatchCoalescer,
-    give: Option<Give>,
-    ended: bool,
 }
 
 impl Grouping {
@@ -67,7 +51,7 @@ impl Grouping {
     }
 
     /// Reads until the end, or until grouping is not worth it.
-    fn group(&mut self) -> Result<Phase, TaskError> {
+    fn group(&mut self) -> Result<Output, TaskError> {
         let mut groups = Groups::new(&self.shape)?;
         let mut spill = None;
         while let Some(part) = self.read()? {
@@ -85,11 +69,10 @@ impl Grouping {
                 break;
             }
         }
-        let Some(mut writer) = spill else { return Ok(Phase::Give(Give::by_partition(groups))) };
+        let Some(mut writer) = spill else { return Ok(Output::in_memory(&self.shape, groups)) };
         groups.spill(&mut writer)?;
         let merge = Merge::new(&self.shape, writer.finish()?, &self.task);
-        let batches = BatchCoalescer::new(Rc::clone(&self.shape).schema.clone(), BATCH_ROWS);
-        Ok(Phase::Merge(Box::new(Merged { merge, batches, give: None, ended: false })))
+        Ok(Output::merged(&self.shape, merge))
     }
 }
 
@@ -97,12 +80,8 @@ impl BatchStream for Grouping {
     fn next(&mut self) -> Result<Option<RecordBatch>, TaskError> {
         loop {
             match &mut self.phase {
-                Phase::Read => self.phase = self.group()?,
-                Phase::Give(give) => match give.next()? {
-                    Some(batch) => return Ok(Some(batch)),
-                    None => self.phase = Phase::Pass,
-                },
-                Phase::Merge(merged) => match merged.next()? {
+                Phase::Read => self.phase = Phase::Give(Box::new(self.group()?)),
+                Phase::Give(output) => match output.next()? {
                     Some(batch) => return Ok(Some(batch)),
                     None => self.phase = Phase::Pass,
                 },
@@ -111,47 +90,6 @@ impl BatchStream for Grouping {
                     let Some(part) = self.read()? else { return Ok(None) };
                     return Ok(Some(Groups::give_each(&self.shape, &part)?));
                 }
-            }
-        }
-    }
-}
-
-impl Give {
-    fn by_partition(groups: Groups) -> Self {
-        Self { numbers: groups.by_partition().numbers, groups, given: 0 }
-    }
-
-    fn by_number(groups: Groups) -> Self {
-        Self { numbers: (0..groups.len() as u32).collect(), groups, given: 0 }
-    }
-
-    fn next(&mut self) -> Result<Option<RecordBatch>, EvalError> {
-        let rest = &self.numbers[self.given..];
-        let numbers = &rest[..rest.len().min(BATCH_ROWS)];
-        self.given += numbers.len();
-        (!numbers.is_empty()).then(|| self.groups.give(numbers)).transpose()
-    }
-}
-
-impl Merged {
-    fn next(&mut self) -> Result<Option<RecordBatch>, TaskError> {
-        loop {
-            if let Some(batch) = self.batches.next_completed_batch() {
-                return Ok(Some(batch));
-            }
-            if self.ended {
-                return Ok(None);
-            }
-            if let Some(give) = &mut self.give {
-                match give.next()? {
-                    Some(batch) => self.batches.push_batch(batch).map_err(EvalError::from)?,
-                    None => self.give = None,
-                }
-            } else if let Some(groups) = self.merge.next()? {
-                self.give = Some(Give::by_number(groups));
-            } else {
-                self.batches.finish_buffered_batch().map_err(EvalError::from)?;
-                self.ended = true;
             }
         }
     }

@@ -10,7 +10,8 @@ use arrow::array::{
 use arrow::compute::cast;
 use arrow::datatypes::{ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type};
 use arrow::error::ArrowError;
-use arrow::row::{RowConverter, SortField};
+
+use super::rows::RowCoder;
 
 /// How the key columns of some types are brought into that form, and back.
 pub(crate) struct KeyForm {
@@ -27,8 +28,8 @@ enum Form {
     Same,
     /// As another type.
     Cast(DataType),
-    /// The encoded row of each value. `null` is that of NULL.
-    Rows { converter: RowConverter, null: Vec<u8> },
+    /// The encoded row of each value.
+    Rows(RowCoder),
     /// NULLs without a type.
     Null,
 }
@@ -47,7 +48,7 @@ impl KeyForm {
         self.columns.iter().map(|column| match &column.form {
             Form::Same => column.given.clone(),
             Form::Cast(to) => to.clone(),
-            Form::Rows { .. } => DataType::BinaryView,
+            Form::Rows(_) => DataType::BinaryView,
             Form::Null => DataType::Boolean,
         })
     }
@@ -72,19 +73,12 @@ impl Form {
             DataType::Dictionary(_, values) => match Self::of(values)? {
                 Self::Same => Self::Cast(values.as_ref().clone()),
                 cast @ Self::Cast(_) => cast,
-                _ => Self::rows(given)?,
+                _ => Self::Rows(RowCoder::new(given)?),
             },
             DataType::Utf8View | DataType::BinaryView | DataType::Boolean => Self::Same,
             _ if given.primitive_width().is_some() => Self::Same,
-            _ => Self::rows(given)?,
+            _ => Self::Rows(RowCoder::new(given)?),
         })
-    }
-
-    fn rows(given: &DataType) -> Result<Self, ArrowError> {
-        let converter = RowConverter::new(vec![SortField::new(given.clone())])?;
-        let null = converter.convert_columns(&[new_null_array(given, 1)])?;
-        let null = null.row(0).data().to_vec();
-        Ok(Self::Rows { converter, null })
     }
 }
 
@@ -94,8 +88,8 @@ impl Column {
             Form::Same => canonical_floats(array),
             Form::Cast(to) => canonical_floats(&cast(array, to)?),
             Form::Null => Ok(Arc::new(BooleanArray::new_null(array.len()))),
-            Form::Rows { converter, .. } => {
-                let rows = converter.convert_columns(&[canonical_floats(array)?])?;
+            Form::Rows(coder) => {
+                let rows = coder.encode(&canonical_floats(array)?)?;
                 let views = BinaryViewArray::from(&rows.try_into_binary()?);
                 let (views, buffers, _) = views.into_parts();
                 let nulls = array.logical_nulls();
@@ -109,13 +103,7 @@ impl Column {
             Form::Same => Ok(array),
             Form::Cast(_) => cast(&array, &self.given),
             Form::Null => Ok(new_null_array(&DataType::Null, array.len())),
-            Form::Rows { converter, null } => {
-                let parser = converter.parser();
-                let rows = array.as_binary_view().iter();
-                let rows = rows.map(|row| parser.parse(row.unwrap_or(null)));
-                let column = converter.convert_rows(rows)?.pop();
-                column.ok_or_else(|| ArrowError::ComputeError("no column was encoded".to_owned()))
-            }
+            Form::Rows(coder) => coder.decode(array.as_binary_view().iter()),
         }
     }
 }

@@ -12,12 +12,14 @@ mod form;
 mod hash;
 mod interner;
 mod layout;
+mod rows;
 mod slots;
 mod table;
 mod words;
 
 pub(crate) use form::{KeyForm, canonical_floats};
 pub(crate) use hash::{hash_keys, values};
+pub(crate) use rows::RowCoder;
 pub(crate) use table::{ABSENT, KeyTable, RADIX, RadixOrder};
 
 #[cfg(test)]
