@@ -5,7 +5,6 @@ use std::rc::Rc;
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 
-use super::arrow_error;
 use super::columns::{Columns, Gatherer};
 use super::plan::Plan;
 use super::side::Layout;
@@ -51,7 +50,7 @@ impl Sieve {
         let batch = match live.filter(|_| !self.plan.gives.right_alone) {
             None => batch,
             Some(live) => {
-                filter_record_batch(&batch, &BooleanArray::new(live, None)).map_err(arrow_error)?
+                filter_record_batch(&batch, &BooleanArray::new(live, None))?
             }
         };
         Ok((batch.num_rows() > 0).then_some(batch))
@@ -94,7 +93,7 @@ impl Loader {
             let keys = self.sieve.layout.keys(&batch);
             let width = self.sieve.plan.form.width(&keys, batch.num_rows());
             self.table_bytes += batch.num_rows() * (Table::ROW_BYTES + 2 * width);
-            self.rows.push(batch).map_err(arrow_error)?;
+            self.rows.push(batch)?;
         }
         Ok(())
     }
@@ -108,10 +107,10 @@ impl Loader {
 
     /// The table of what has been read.
     pub(super) fn finish(self) -> Result<Built, TaskError> {
-        let mut columns = self.rows.finish().map_err(arrow_error)?;
+        let mut columns = self.rows.finish()?;
         let chunks = columns.chunks_of(&self.sieve.layout.keys);
         let keys = chunks.iter().map(|(keys, rows)| self.sieve.plan.form.keys(keys, *rows));
-        let keys = keys.collect::<Result<_, _>>().map_err(arrow_error)?;
+        let keys = keys.collect::<Result<_, _>>()?;
         drop(chunks);
         columns.truncate(self.sieve.layout.kept + usize::from(self.sieve.layout.number.is_some()));
         Ok(Built { table: Table::new(keys, columns.bits()), columns, seen: self.sieve.seen })
@@ -119,7 +118,7 @@ impl Loader {
 
     /// What has been read, in order, and what passes the rest.
     pub(super) fn into_batches(self) -> Result<(Vec<RecordBatch>, Sieve), TaskError> {
-        Ok((self.rows.into_batches().map_err(arrow_error)?, self.sieve))
+        Ok((self.rows.into_batches()?, self.sieve))
     }
 }
 

@@ -36,6 +36,14 @@ pub(super) enum Picks {
 }
 
 impl Columns {
+    /// Of one batch, as it is.
+    pub(super) fn of(batch: &RecordBatch) -> Self {
+        let null = |column: &ArrayRef| new_null_array(column.data_type(), 1);
+        let chunks = batch.columns().iter().map(|column| vec![Arc::clone(column), null(column)]);
+        let (bits, rows) = (u32::BITS - 1, batch.num_rows());
+        Self { schema: batch.schema(), chunks: chunks.collect(), bits, rows }
+    }
+
     pub(super) fn rows(&self) -> usize {
         self.rows
     }
@@ -98,12 +106,6 @@ impl Columns {
                 interleave(&chunks, places)
             }
         }
-    }
-
-    /// Rows as they are, from one on: to the end of a chunk at most.
-    pub(super) fn slice(&self, column: usize, first: usize, rows: usize) -> ArrayRef {
-        let (chunk, at) = split(first as u32, self.bits);
-        self.chunks[column][chunk].slice(at, rows)
     }
 }
 

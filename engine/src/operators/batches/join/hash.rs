@@ -14,7 +14,7 @@ use super::plan::Plan;
 use super::probe::Prober;
 use super::side::{Layout, Stored};
 use super::spilled::{self, SpilledBuild, pieces};
-use super::{Build, arrow_error};
+use super::Build;
 use crate::executor::{TableKey, Task, TaskError};
 use crate::operators::batches::{BatchStream, BoxBatches, batch_of};
 
@@ -37,7 +37,8 @@ enum Made {
     Spilled(SpilledBuild),
 }
 
-fn start(
+/// Joins: reads the right side, then the left side as it is asked for rows.
+pub(super) fn start(
     task: &Task,
     plan: &Rc<Plan>,
     left: BoxBatches,
@@ -126,7 +127,7 @@ fn all_left(plan: &Rc<Plan>, mut left: BoxBatches) -> BoxBatches {
     Box::new(move || {
         let Some(batch) = left.next()? else { return Ok(None) };
         let (columns, rows) = (batch.columns().to_vec(), batch.num_rows());
-        batch_of(&plan.output, columns, rows).map(Some).map_err(arrow_error)
+        Ok(Some(batch_of(&plan.output, columns, rows)?))
     })
 }
 

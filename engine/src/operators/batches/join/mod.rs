@@ -9,9 +9,12 @@ mod columns;
 mod hash;
 mod keys;
 mod kind;
+mod merge;
+mod nested;
 mod partition;
 mod plan;
 mod probe;
+mod recut;
 mod runs;
 mod side;
 mod spilled;
@@ -20,8 +23,7 @@ mod table;
 mod tests;
 
 use arrow::datatypes::SchemaRef;
-use arrow::error::ArrowError;
-use millstream_planner::physical::{Join, JoinStrategy};
+use millstream_planner::physical::{Join, JoinKind, JoinStrategy};
 
 use self::plan::Plan;
 use super::stream::BoxBatches;
@@ -64,13 +66,15 @@ pub(crate) fn open(
     task: &Task,
 ) -> Result<BoxBatches, TaskError> {
     let plan = Plan::new(spec, schema, left_schema, right_schema, task.id.partition)?;
-    match spec.strategy {
-        JoinStrategy::Hash | JoinStrategy::Broadcast => Ok(hash::open(task, plan, left, right)),
-        JoinStrategy::Merge | JoinStrategy::NestedLoop => todo!(),
+    match (spec.kind, spec.strategy) {
+        (JoinKind::Cross, _) | (_, JoinStrategy::NestedLoop) => {
+            Ok(nested::open(task, plan, left, right))
+        }
+        // Whether there is a NULL on the right is a question to all of it.
+        (JoinKind::NullAwareAnti, _) => Ok(hash::open(task, plan, left, right)),
+        (_, JoinStrategy::Merge) => merge::open(task, plan, left, right),
+        (_, JoinStrategy::Hash | JoinStrategy::Broadcast) => {
+            Ok(hash::open(task, plan, left, right))
+        }
     }
-}
-
-/// A kernel of Arrow's that refuses data, such as a dictionary that outgrows its keys.
-fn arrow_error(error: ArrowError) -> TaskError {
-    TaskError::Data(format!("a join cannot put its rows together: {error}"))
 }

@@ -3,7 +3,6 @@
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::concat_batches;
 
-use super::arrow_error;
 use super::build::worth_spilling;
 use super::keys::{KeyMatch, Keys};
 use super::side::Layout;
@@ -47,9 +46,9 @@ impl<'a> Partitioner<'a> {
     /// Adds a batch; of rows whose keys match nothing only if they are wanted.
     pub(super) fn push(&mut self, batch: &RecordBatch, dead: bool) -> Result<(), TaskError> {
         let keys = self.form.keys(&self.layout.keys(batch), batch.num_rows());
-        let partitions = self.partitions(&keys.map_err(arrow_error)?, dead);
+        let partitions = self.partitions(&keys?, dead);
         let (order, ends) = sort(&partitions);
-        let rows = take(batch, &UInt32Array::from(order)).map_err(arrow_error)?;
+        let rows = take(batch, &UInt32Array::from(order))?;
         let mut start = 0;
         for (buffered, end) in self.buffered.iter_mut().zip(ends) {
             if start < end {
@@ -88,7 +87,7 @@ impl<'a> Partitioner<'a> {
             if !buffered.is_empty() {
                 let batch = concat_batches(&self.layout.schema, buffered.iter());
                 buffered.clear();
-                self.writer.write(partition as u32, batch.map_err(arrow_error)?)?;
+                self.writer.write(partition as u32, batch?)?;
             }
         }
         self.writer.begin_run();

@@ -8,7 +8,6 @@ use arrow::compute::take;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use millstream_planner::physical::{ExprOp, Join, JoinKind, Program};
 
-use super::arrow_error;
 use super::columns::{Columns, NO_ROW, rows_max};
 use super::keys::KeyMatch;
 use super::kind::Gives;
@@ -64,10 +63,9 @@ impl Plan {
             .filter_map(|root| Some(join.left_keys.get(*root)?.data_type.clone()))
             .collect();
         let right_kept = kept(join, gives, left_schema.fields().len(), &right_schema);
-        let residual = join
-            .residual
-            .as_ref()
-            .map(|program| Residual::new(program, &left_schema, &right_schema, &right_kept));
+        let residual = join.residual.as_ref().map(|program| {
+            Residual::new(program, &left_schema, &right_schema, &right_kept)
+        });
         let number = Arc::new(Field::new("row", DataType::UInt64, false));
         let fields = output.fields().iter().cloned().chain([number]);
         let numbered = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
@@ -77,7 +75,7 @@ impl Plan {
             join: join.clone(),
             gives,
             null_aware: join.kind == JoinKind::NullAwareAnti,
-            form: KeyMatch::new(&types, &join.null_safe).map_err(arrow_error)?,
+            form: KeyMatch::new(&types, &join.null_safe)?,
             residual: residual.transpose()?,
             rows_max: rows_max.min(BATCH_ROWS),
             left_schema,
@@ -145,10 +143,10 @@ impl Plan {
             self.give_right(right, left.len(), &mut columns)?;
         }
         let Some(number) = layout.number else {
-            return batch_of(&self.output, columns, left.len()).map_err(arrow_error);
+            return Ok(batch_of(&self.output, columns, left.len())?);
         };
         columns.push(rows.gather(batch.column(number))?);
-        batch_of(&self.numbered, columns, left.len()).map_err(arrow_error)
+        Ok(batch_of(&self.numbered, columns, left.len())?)
     }
 
     fn give_right(
@@ -161,7 +159,7 @@ impl Plan {
             Some((stored, right)) => {
                 let picks = stored.picks(right);
                 for at in 0..self.right_kept.len() {
-                    columns.push(stored.gather(at, &picks).map_err(arrow_error)?);
+                    columns.push(stored.gather(at, &picks)?);
                 }
             }
             None => {
@@ -185,22 +183,19 @@ impl Plan {
             types.map(|data_type| new_null_array(data_type, rows)).collect();
         self.give_right(Some((columns, right)), rows, &mut given)?;
         if !numbered {
-            return batch_of(&self.output, given, rows).map_err(arrow_error);
+            return Ok(batch_of(&self.output, given, rows)?);
         }
-        let numbers =
-            columns.gather(self.right_kept.len(), &columns.picks(right)).map_err(arrow_error)?;
+        let numbers = columns.gather(self.right_kept.len(), &columns.picks(right))?;
         let numbers: UInt64Array = numbers_of(&numbers).iter().map(|n| n | AFTER_LEFT).collect();
         given.push(Arc::new(numbers));
-        batch_of(&self.numbered, given, rows).map_err(arrow_error)
+        Ok(batch_of(&self.numbered, given, rows)?)
     }
 }
 
 /// The values of a column of numbers.
 pub(super) fn numbers_of(column: &ArrayRef) -> &[u64] {
     use arrow::array::AsArray;
-    column
-        .as_primitive_opt::<arrow::datatypes::UInt64Type>()
-        .map_or(&[], |numbers| numbers.values())
+    column.as_primitive_opt::<arrow::datatypes::UInt64Type>().map_or(&[], |numbers| numbers.values())
 }
 
 /// The right columns to store.
@@ -250,9 +245,9 @@ impl Residual {
         }
         let picks = columns.picks(right);
         for at in &self.right {
-            read.push(columns.gather(*at, &picks).map_err(arrow_error)?);
+            read.push(columns.gather(*at, &picks)?);
         }
-        let pairs = batch_of(&self.schema, read, left.len()).map_err(arrow_error)?;
+        let pairs = batch_of(&self.schema, read, left.len())?;
         Ok(self.evaluator.mask(&pairs, RowOrigin { partition, row: 0 })?)
     }
 }
@@ -272,10 +267,7 @@ fn over(program: &Program, columns: &[usize]) -> Program {
 /// Rows of one batch, in increasing order or without any (`NO_ROW` is none of them).
 enum Rows {
     /// Side by side.
-    Span {
-        first: usize,
-        rows: usize,
-    },
+    Span { first: usize, rows: usize },
     Some(UInt32Array),
 }
 
@@ -296,7 +288,7 @@ impl Rows {
         match self {
             Self::Span { first: 0, rows } if *rows == column.len() => Ok(Arc::clone(column)),
             Self::Span { first, rows } => Ok(column.slice(*first, *rows)),
-            Self::Some(rows) => take(column, rows, None).map_err(arrow_error),
+            Self::Some(rows) => Ok(take(column, rows, None)?),
         }
     }
 }

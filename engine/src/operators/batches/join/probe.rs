@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
-use super::arrow_error;
 use super::bits::Bits;
 use super::build::Built;
 use super::columns::NO_ROW;
@@ -64,7 +63,7 @@ impl Prober {
     /// Begins with a stored batch of at most [`Plan::rows_max`] rows.
     pub(super) fn start(&mut self, batch: RecordBatch) -> Result<(), TaskError> {
         let rows = batch.num_rows();
-        let keys = self.plan.form.keys(&self.layout.keys(&batch), rows).map_err(arrow_error)?;
+        let keys = self.plan.form.keys(&self.layout.keys(&batch), rows)?;
         self.built.table.begin(&keys, &mut self.cursor);
         self.matched.clear();
         self.matched.resize(rows, false);

@@ -9,7 +9,6 @@ use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::interleave;
 use arrow::datatypes::SchemaRef;
 
-use super::arrow_error;
 use super::plan::numbers_of;
 use crate::executor::{Task, TaskError};
 use crate::operators::batches::{BatchStream, BoxBatches, SpillWriter, Spilled, batch_of};
@@ -49,12 +48,7 @@ impl RunWriter {
 
 impl Runs {
     pub(super) fn new(task: &Task, schema: &SchemaRef, rows_max: usize) -> Self {
-        Self {
-            task: Task::clone(task),
-            schema: SchemaRef::clone(schema),
-            rows_max,
-            tiers: Vec::new(),
-        }
+        Self { task: Task::clone(task), schema: SchemaRef::clone(schema), rows_max, tiers: Vec::new() }
     }
 
     pub(super) fn begin(&self) -> Result<RunWriter, TaskError> {
@@ -107,7 +101,7 @@ impl Runs {
         Ok(Box::new(move || {
             let Some(batch) = merge.next()? else { return Ok(None) };
             let columns = batch.columns()[..output.fields().len()].to_vec();
-            batch_of(&output, columns, batch.num_rows()).map(Some).map_err(arrow_error)
+            Ok(Some(batch_of(&output, columns, batch.num_rows())?))
         }))
     }
 }
@@ -199,10 +193,7 @@ impl BatchStream for Merge {
             let columns: Vec<_> = held.iter().map(|batch| batch.column(at).as_ref()).collect();
             interleave(&columns, &picks)
         };
-        let columns: Result<Vec<ArrayRef>, _> =
-            (0..self.schema.fields().len()).map(column).collect();
-        batch_of(&self.schema, columns.map_err(arrow_error)?, picks.len())
-            .map(Some)
-            .map_err(arrow_error)
+        let columns: Result<Vec<ArrayRef>, _> = (0..self.schema.fields().len()).map(column).collect();
+        Ok(Some(batch_of(&self.schema, columns?, picks.len())?))
     }
 }

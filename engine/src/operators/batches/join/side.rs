@@ -62,7 +62,7 @@ impl Side {
             columns.extend(self.layout.extra.iter().map(|root| Arc::clone(&keys[*root])));
         }
         self.origin.row += rows as u64;
-        Ok(batch_of(&self.layout.schema, columns, rows).map_err(super::arrow_error)?)
+        Ok(batch_of(&self.layout.schema, columns, rows)?)
     }
 }
 

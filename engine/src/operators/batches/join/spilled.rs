@@ -12,7 +12,6 @@ use std::sync::Arc;
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 
-use super::arrow_error;
 use super::bits::Bits;
 use super::build::{Built, Loader, Seen};
 use super::partition::{self, LEVELS, PARTITIONS, Partitioner};
@@ -143,7 +142,7 @@ impl Work<'_> {
         let (mut counts, mut rows) = ([0; PARTITIONS], 0);
         for batch in &input.first {
             let keys = self.plan.form.keys(&self.right.keys(batch), batch.num_rows());
-            keys.map_err(arrow_error)?.each_live(|_, hash| {
+            keys?.each_live(|_, hash| {
                 counts[partition::of(hash, level)] += 1;
             });
             rows += batch.num_rows();
@@ -213,7 +212,7 @@ impl Work<'_> {
             let wanted: Vec<bool> = (0..batch.num_rows()).map(wanted).collect();
             first += batch.num_rows();
             let batch = filter_record_batch(&batch, &BooleanArray::from(wanted));
-            for batch in pieces(&batch.map_err(arrow_error)?, self.plan.rows_max) {
+            for batch in pieces(&batch?, self.plan.rows_max) {
                 let all: Vec<u32> = (0..batch.num_rows() as u32).collect();
                 run.write(&self.plan.give(&batch, &self.left, &all, None)?)?;
             }

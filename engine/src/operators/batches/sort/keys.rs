@@ -1,13 +1,13 @@
 //! Sort keys as bytes: one string of bytes a row, whose order is the order asked for.
 
-use std::sync::Arc;
-
-use arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array};
+use arrow::array::ArrayRef;
 use arrow::compute::SortOptions;
-use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::row::{RowConverter, Rows, SortField};
 use millstream_planner::physical::SortOption;
+
+use crate::operators::batches::keys::canonical_floats;
 
 /// Encodes sort keys of given types and directions.
 pub(crate) struct SortKeys {
@@ -25,27 +25,11 @@ impl SortKeys {
         Ok(Self { converter: RowConverter::new(fields)? })
     }
 
-    /// The keys of some rows.
+    /// The keys of some rows. -0.0 sorts as 0.0, and every NaN as one largest value.
     pub(crate) fn encode(&self, columns: &[ArrayRef]) -> Result<Rows, ArrowError> {
-        let columns: Vec<ArrayRef> = columns.iter().map(canonical).collect();
+        let columns: Vec<ArrayRef> =
+            columns.iter().map(canonical_floats).collect::<Result<_, _>>()?;
         self.converter.convert_columns(&columns)
-    }
-}
-
-/// -0.0 sorts as 0.0, and every NaN as one largest value.
-fn canonical(column: &ArrayRef) -> ArrayRef {
-    match column.data_type() {
-        DataType::Float64 => {
-            let canonical = |x: f64| if x.is_nan() { f64::NAN } else { x + 0.0 };
-            let floats: Float64Array = column.as_primitive::<Float64Type>().unary(canonical);
-            Arc::new(floats)
-        }
-        DataType::Float32 => {
-            let canonical = |x: f32| if x.is_nan() { f32::NAN } else { x + 0.0 };
-            let floats: Float32Array = column.as_primitive::<Float32Type>().unary(canonical);
-            Arc::new(floats)
-        }
-        _ => Arc::clone(column),
     }
 }
 
@@ -64,6 +48,10 @@ pub(super) fn prefix(key: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::Float64Array;
+
     use super::*;
 
     #[test]

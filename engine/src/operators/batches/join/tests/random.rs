@@ -29,15 +29,16 @@ fn table(rows: &[Row]) -> RecordBatch {
         ("s", Arc::new(StringViewArray::from_iter(names))),
         ("v", Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.2)))),
     ];
-    RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true)))
-        .unwrap()
+    RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).unwrap()
+}
+
+fn row(keys: i64) -> impl Strategy<Value = Row> {
+    let key = prop_oneof![1 => Just(None), 3 => Just(Some(0)), 6 => (0..keys).prop_map(Some)];
+    (key, prop::option::weighted(0.9, 0..3u8), 0..100i64)
 }
 
 /// Tables of a few keys, one of them in many rows, or of many.
 fn rows() -> impl Strategy<Value = Vec<Row>> {
-    let key =
-        |keys: i64| prop_oneof![1 => Just(None), 3 => Just(Some(0)), 6 => (0..keys).prop_map(Some)];
-    let row = move |keys| (key(keys), prop::option::weighted(0.9, 0..3u8), 0..100i64);
     prop_oneof![
         prop::collection::vec(row(5), 0..40),
         prop::collection::vec(row(1000), 0..400),
@@ -49,9 +50,7 @@ fn naive(case: &Case, left: &[Row], right: &[Row], kind: JoinKind) -> Vec<String
     let same = |a: &Option<i64>, b: &Option<i64>| a == b && (a.is_some() || case.null_safe);
     let same_name = |a: &Option<u8>, b: &Option<u8>| a == b && (a.is_some() || case.null_safe);
     let matches = |a: &Row, b: &Row| {
-        case.left_keys
-            .iter()
-            .all(|key| if *key == 0 { same(&a.0, &b.0) } else { same_name(&a.1, &b.1) })
+        case.left_keys.iter().all(|key| if *key == 0 { same(&a.0, &b.0) } else { same_name(&a.1, &b.1) })
             && case.residual.is_none_or(|_| a.2 < b.2)
     };
     let (left_text, right_text): (Vec<_>, Vec<_>) = (
@@ -61,8 +60,7 @@ fn naive(case: &Case, left: &[Row], right: &[Row], kind: JoinKind) -> Vec<String
     let mut rows = Vec::new();
     let mut right_matched = vec![false; right.len()];
     for (at, row) in left.iter().enumerate() {
-        let found: Vec<usize> =
-            (0..right.len()).filter(|other| matches(row, &right[*other])).collect();
+        let found: Vec<usize> = (0..right.len()).filter(|other| matches(row, &right[*other])).collect();
         found.iter().for_each(|other| right_matched[*other] = true);
         match kind {
             JoinKind::LeftSemi if !found.is_empty() => rows.push(left_text[at].clone()),
@@ -82,7 +80,7 @@ fn naive(case: &Case, left: &[Row], right: &[Row], kind: JoinKind) -> Vec<String
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn hash_joins_are_as_pairs_tried_one_by_one(
@@ -99,6 +97,43 @@ proptest! {
             let expected = naive(&case, &left, &right, kind);
             prop_assert_eq!(&case.run(kind, JoinStrategy::Hash, AMPLE), &expected, "{:?}", kind);
             prop_assert_eq!(&case.run(kind, JoinStrategy::Hash, TINY), &expected, "{:?}", kind);
+        }
+    }
+
+    #[test]
+    fn merge_joins_give_the_same_rows(
+        mut left in rows(),
+        mut right in rows(),
+        residual: bool,
+        cut in 1..100usize,
+    ) {
+        left.sort_by_key(|row| row.0);
+        right.sort_by_key(|row| row.0);
+        let residual = residual.then_some((2, BinaryOp::Lt, 5));
+        let case = Case { residual, cut, ..Case::on(table(&left), table(&right), &[0]) };
+        for kind in KINDS {
+            let ample = case.run(kind, JoinStrategy::Merge, AMPLE);
+            prop_assert_eq!(&case.run(kind, JoinStrategy::Merge, TINY), &ample, "{:?}", kind);
+            prop_assert_eq!(ample, naive(&case, &left, &right, kind), "{:?}", kind);
+        }
+    }
+
+    #[test]
+    fn joins_without_keys_try_every_pair(
+        left in prop::collection::vec(row(5), 0..40),
+        right in prop::collection::vec(row(5), 0..40),
+        residual: bool,
+        cut in 1..50usize,
+    ) {
+        let residual = residual.then_some((2, BinaryOp::Lt, 5));
+        let case = Case { residual, cut, ..Case::on(table(&left), table(&right), &[]) };
+        for kind in KINDS {
+            let mut ample = case.run(kind, JoinStrategy::NestedLoop, AMPLE);
+            prop_assert_eq!(&case.run(kind, JoinStrategy::NestedLoop, TINY), &ample, "{:?}", kind);
+            let mut expected = naive(&case, &left, &right, kind);
+            ample.sort();
+            expected.sort();
+            prop_assert_eq!(ample, expected, "{:?}", kind);
         }
     }
 }
