@@ -46,6 +46,8 @@ pub(crate) struct Scope {
     pub(crate) pool: Option<Arc<str>>,
     pub(crate) group: Option<Arc<str>>,
     pub(crate) priority: i32,
+    /// Of frames after an exchange.
+    pub(crate) partitions: Option<u32>,
 }
 
 impl Context {
@@ -81,6 +83,14 @@ impl Context {
     #[must_use]
     pub fn with_priority(&self, priority: i32) -> Self {
         let scope = Scope { priority, ..self.scope.clone() };
+        Self { inner: Arc::clone(&self.inner), scope }
+    }
+
+    /// A handle whose frames have so many partitions after each exchange, instead of a number that follows from the
+    /// size of the input.
+    #[must_use]
+    pub fn with_partitions(&self, partitions: u32) -> Self {
+        let scope = Scope { partitions: Some(partitions.max(1)), ..self.scope.clone() };
         Self { inner: Arc::clone(&self.inner), scope }
     }
 

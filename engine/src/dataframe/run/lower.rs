@@ -41,7 +41,7 @@ pub(crate) struct Ready {
 /// Optimises and plans.
 pub(crate) fn planned(context: &Context, logical: &PlanRef) -> Result<Ready, Error> {
     let optimized = logical.clone();
-    let partitions = context.inner().default_partitions();
+    let partitions = context.scope().partitions.or(context.inner().default_partitions());
     let settings = PlanSettings { partitions, ..PlanSettings::default() };
     let planned = plan(&optimized, &settings)?;
     let pieces = stages(&planned.plan);

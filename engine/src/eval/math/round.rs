@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray};
+use arrow::array::{Float64Array, ArrayRef, AsArray};
 use arrow::datatypes::{
     DataType, Decimal128Type, Decimal256Type, Float64Type, Int64Type, UInt64Type, i256,
 };
@@ -137,9 +137,10 @@ pub(super) fn to_digits(
                 _ => cast(array, &DataType::Float64, false)?,
             };
             let mut text = String::new();
-            let rounded = doubles
-                .as_primitive::<Float64Type>()
-                .unary::<_, Float64Type>(|value| double(value, rounding, digits as i32, &mut text));
+            let doubles = doubles.as_primitive::<Float64Type>();
+            let round = |value: &f64| double(*value, rounding, digits as i32, &mut text);
+            let values = doubles.values().iter().map(round).collect();
+            let rounded = Float64Array::new(values, doubles.nulls().cloned());
             cast(&(Arc::new(rounded) as ArrayRef), result, false)
         }
         _ => decimals(array, rounding, digits, result),
