@@ -49,9 +49,7 @@ impl Sieve {
         self.seen.null |= live.is_some();
         let batch = match live.filter(|_| !self.plan.gives.right_alone) {
             None => batch,
-            Some(live) => {
-                filter_record_batch(&batch, &BooleanArray::new(live, None))?
-            }
+            Some(live) => filter_record_batch(&batch, &BooleanArray::new(live, None))?,
         };
         Ok((batch.num_rows() > 0).then_some(batch))
     }

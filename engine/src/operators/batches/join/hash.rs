@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
+use super::Build;
 use super::build::{Built, Loader, Seen};
 use super::plan::Plan;
 use super::probe::Prober;
 use super::side::{Layout, Stored};
 use super::spilled::{self, SpilledBuild, pieces};
-use super::Build;
 use crate::executor::{TableKey, Task, TaskError};
 use crate::operators::batches::{BatchStream, BoxBatches, batch_of};
 

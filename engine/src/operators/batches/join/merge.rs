@@ -27,7 +27,8 @@ pub(super) fn open(
 ) -> Result<BoxBatches, TaskError> {
     let left = Ordered::new(left, &plan.join.left_keys)?;
     let right = Ordered::new(right.stream()?, &plan.join.right_keys)?;
-    let mut merge = Merge { task: Task::clone(task), plan: Rc::new(plan), left, right, segment: None };
+    let mut merge =
+        Merge { task: Task::clone(task), plan: Rc::new(plan), left, right, segment: None };
     Ok(Box::new(move || merge.next()))
 }
 

@@ -63,9 +63,10 @@ impl Plan {
             .filter_map(|root| Some(join.left_keys.get(*root)?.data_type.clone()))
             .collect();
         let right_kept = kept(join, gives, left_schema.fields().len(), &right_schema);
-        let residual = join.residual.as_ref().map(|program| {
-            Residual::new(program, &left_schema, &right_schema, &right_kept)
-        });
+        let residual = join
+            .residual
+            .as_ref()
+            .map(|program| Residual::new(program, &left_schema, &right_schema, &right_kept));
         let number = Arc::new(Field::new("row", DataType::UInt64, false));
         let fields = output.fields().iter().cloned().chain([number]);
         let numbered = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
@@ -195,7 +196,9 @@ impl Plan {
 /// The values of a column of numbers.
 pub(super) fn numbers_of(column: &ArrayRef) -> &[u64] {
     use arrow::array::AsArray;
-    column.as_primitive_opt::<arrow::datatypes::UInt64Type>().map_or(&[], |numbers| numbers.values())
+    column
+        .as_primitive_opt::<arrow::datatypes::UInt64Type>()
+        .map_or(&[], |numbers| numbers.values())
 }
 
 /// The right columns to store.
@@ -267,7 +270,10 @@ fn over(program: &Program, columns: &[usize]) -> Program {
 /// Rows of one batch, in increasing order or without any (`NO_ROW` is none of them).
 enum Rows {
     /// Side by side.
-    Span { first: usize, rows: usize },
+    Span {
+        first: usize,
+        rows: usize,
+    },
     Some(UInt32Array),
 }
 

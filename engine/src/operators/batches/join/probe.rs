@@ -123,7 +123,9 @@ impl Prober {
         if self.gives.right_alone {
             right.iter().for_each(|row| self.right_matched.set(*row as usize));
         }
-        left.iter().for_each(|row| self.matched[*row as usize] = true);
+        if self.plan.gives.follows_left() {
+            left.iter().for_each(|row| self.matched[*row as usize] = true);
+        }
         let settled =
             std::mem::replace(&mut probed.settled, open.unwrap_or(probed.batch.num_rows() as u32));
         if !self.gives.pairs {

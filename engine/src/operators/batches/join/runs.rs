@@ -48,7 +48,12 @@ impl RunWriter {
 
 impl Runs {
     pub(super) fn new(task: &Task, schema: &SchemaRef, rows_max: usize) -> Self {
-        Self { task: Task::clone(task), schema: SchemaRef::clone(schema), rows_max, tiers: Vec::new() }
+        Self {
+            task: Task::clone(task),
+            schema: SchemaRef::clone(schema),
+            rows_max,
+            tiers: Vec::new(),
+        }
     }
 
     pub(super) fn begin(&self) -> Result<RunWriter, TaskError> {
@@ -193,7 +198,8 @@ impl BatchStream for Merge {
             let columns: Vec<_> = held.iter().map(|batch| batch.column(at).as_ref()).collect();
             interleave(&columns, &picks)
         };
-        let columns: Result<Vec<ArrayRef>, _> = (0..self.schema.fields().len()).map(column).collect();
+        let columns: Result<Vec<ArrayRef>, _> =
+            (0..self.schema.fields().len()).map(column).collect();
         Ok(Some(batch_of(&self.schema, columns?, picks.len())?))
     }
 }

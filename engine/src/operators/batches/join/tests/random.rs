@@ -29,7 +29,8 @@ fn table(rows: &[Row]) -> RecordBatch {
         ("s", Arc::new(StringViewArray::from_iter(names))),
         ("v", Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.2)))),
     ];
-    RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).unwrap()
+    RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true)))
+        .unwrap()
 }
 
 fn row(keys: i64) -> impl Strategy<Value = Row> {
@@ -50,7 +51,9 @@ fn naive(case: &Case, left: &[Row], right: &[Row], kind: JoinKind) -> Vec<String
     let same = |a: &Option<i64>, b: &Option<i64>| a == b && (a.is_some() || case.null_safe);
     let same_name = |a: &Option<u8>, b: &Option<u8>| a == b && (a.is_some() || case.null_safe);
     let matches = |a: &Row, b: &Row| {
-        case.left_keys.iter().all(|key| if *key == 0 { same(&a.0, &b.0) } else { same_name(&a.1, &b.1) })
+        case.left_keys
+            .iter()
+            .all(|key| if *key == 0 { same(&a.0, &b.0) } else { same_name(&a.1, &b.1) })
             && case.residual.is_none_or(|_| a.2 < b.2)
     };
     let (left_text, right_text): (Vec<_>, Vec<_>) = (
@@ -60,7 +63,8 @@ fn naive(case: &Case, left: &[Row], right: &[Row], kind: JoinKind) -> Vec<String
     let mut rows = Vec::new();
     let mut right_matched = vec![false; right.len()];
     for (at, row) in left.iter().enumerate() {
-        let found: Vec<usize> = (0..right.len()).filter(|other| matches(row, &right[*other])).collect();
+        let found: Vec<usize> =
+            (0..right.len()).filter(|other| matches(row, &right[*other])).collect();
         found.iter().for_each(|other| right_matched[*other] = true);
         match kind {
             JoinKind::LeftSemi if !found.is_empty() => rows.push(left_text[at].clone()),
