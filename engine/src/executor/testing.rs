@@ -12,14 +12,18 @@ use super::{Runtime, Task, TaskContext};
 use crate::events::EventBus;
 use crate::scheduler::{ExecutorId, StageAttempt, TaskId};
 
-/// A task that nobody watches or cancels, with so much memory.
-pub(crate) fn task_with(memory_bytes: u64) -> Task {
+/// An executor of one slot with so much memory.
+pub(crate) fn runtime_with(memory_bytes: u64) -> Arc<Runtime> {
     let specs = [DirSpec { path: std::env::temp_dir(), quota_bytes: None }];
     let dirs = LocalDirs::open(&specs, "unit-test").unwrap();
     let budget = MemoryBudget::new(memory_bytes, 1);
     let events = Arc::new(EventBus::new(Vec::new()));
     let gate = Arc::new(|_| true);
-    let runtime = Runtime::new(ExecutorId(0), budget, dirs, Codec::default(), gate, events);
+    Arc::new(Runtime::new(ExecutorId(0), budget, dirs, Codec::default(), gate, events))
+}
+
+/// A task that nobody watches or cancels.
+pub(crate) fn task_on(runtime: &Arc<Runtime>) -> Task {
     let id = TaskId {
         job: JobId(0),
         stage: StageId(0),
@@ -27,7 +31,12 @@ pub(crate) fn task_with(memory_bytes: u64) -> Task {
         partition: 0,
         attempt: 0,
     };
-    Rc::new(TaskContext::new(id, Arc::new(runtime), Arc::default()))
+    Rc::new(TaskContext::new(id, Arc::clone(runtime), Arc::default()))
+}
+
+/// A task with so much memory.
+pub(crate) fn task_with(memory_bytes: u64) -> Task {
+    task_on(&runtime_with(memory_bytes))
 }
 
 /// A task with memory for all it does.

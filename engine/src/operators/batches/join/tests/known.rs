@@ -11,7 +11,7 @@ use millstream_planner::ids::ShuffleId;
 use millstream_planner::physical::{JoinKind, JoinStrategy};
 
 use super::{AMPLE, Build, Case, TINY, cut, rows};
-use crate::executor::testing::{runtime, task};
+use crate::executor::testing::{runtime_with, task_on};
 use crate::executor::{TableKey, TaskError};
 use crate::operators::batches::BoxBatches;
 
@@ -142,7 +142,7 @@ fn dictionaries_are_merged_as_long_as_their_keys_last() {
     };
     let join = |second: std::ops::Range<u32>| {
         let case = Case::on(dictionary(0..200), dictionary(0..1), &[0]);
-        let task = task(&runtime(AMPLE));
+        let task = task_on(&runtime_with(AMPLE));
         let right = Build::Stream(halves(second));
         let mut rows = case.open(JoinKind::Inner, JoinStrategy::Hash, right, &task)?;
         let mut count = 0;
@@ -158,7 +158,7 @@ fn dictionaries_are_merged_as_long_as_their_keys_last() {
 
 #[test]
 fn tasks_share_one_table_until_its_shuffle_is_released() {
-    let runtime = runtime(AMPLE);
+    let runtime = runtime_with(AMPLE);
     let left = numbers("l", &[Some(1), Some(2)]);
     let case = Case::on(left, numbers("r", &[Some(2)]), &[0]);
     let key = |shuffle| TableKey { shuffle: ShuffleId(shuffle), operator: 4 };
@@ -170,7 +170,7 @@ fn tasks_share_one_table_until_its_shuffle_is_released() {
             Ok(cut(&right, 1))
         });
         let right = Build::Shared { key: key(shuffle), load };
-        let task = task(&runtime);
+        let task = task_on(&runtime);
         rows(case.open(JoinKind::Inner, JoinStrategy::Broadcast, right, &task).unwrap())
     };
     assert_eq!((join(1), join(1), loads.get()), (vec!["2 2".into()], vec!["2 2".into()], 1));
