@@ -13,6 +13,7 @@ use crate::events::EventBus;
 use crate::scheduler::{ExecutorId, StageAttempt, TaskId};
 
 /// An executor with so much memory, for one task at a time.
+/// An executor of one slot with so much memory.
 pub(crate) fn runtime_with(memory_bytes: u64) -> Arc<Runtime> {
     let specs = [DirSpec { path: std::env::temp_dir(), quota_bytes: None }];
     let dirs = LocalDirs::open(&specs, "unit-test").unwrap();
@@ -23,6 +24,7 @@ pub(crate) fn runtime_with(memory_bytes: u64) -> Arc<Runtime> {
 }
 
 /// A task of an executor that nobody watches or cancels.
+/// A task that nobody watches or cancels.
 pub(crate) fn task_on(runtime: &Arc<Runtime>) -> Task {
     let id = TaskId {
         job: JobId(0),

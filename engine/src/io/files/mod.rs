@@ -33,15 +33,15 @@ mod table;
 mod types;
 
 pub(crate) use bad::BadRows;
-pub(crate) use condition::{Condition, repeat};
+pub(crate) use condition::Condition;
 pub use error::FileError;
 pub(crate) use hive::directory as hive_directory;
-pub(crate) use input::{Content, Cursor, Input, compression};
-pub(crate) use lines::{Lines, head, line_of};
+pub(crate) use input::{Cursor, Input, compression};
+pub(crate) use lines::{Lines, head};
 pub use options::{BadRecords, CsvOptions, Format, Ragged, ReadOptions};
 pub(crate) use prune::{Bounds, compare};
 pub(crate) use scan::{FileRows, Rows};
-pub(crate) use table::{FileTable, Policy, TableFile, TableShape, check_names};
+pub(crate) use table::{FileTable, Policy, TableFile};
 pub(crate) use types::{cast_column, common, merge, table_schema, table_type, widens};
 
 #[cfg(test)]

@@ -482,7 +482,7 @@ fn merge_schemas<'a>(
 }
 
 /// No name twice.
-pub(crate) fn check_names(path: &str, schema: &Schema) -> Result<(), FileError> {
+fn check_names(path: &str, schema: &Schema) -> Result<(), FileError> {
     let mut names = std::collections::HashSet::new();
     match schema.fields().iter().find(|field| !names.insert(field.name())) {
         Some(field) => {

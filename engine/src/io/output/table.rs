@@ -177,6 +177,10 @@ impl<'a> Files<'a> {
                 Some(open) => open,
                 none => none.insert(self.open(folder)?),
             };
+            if current.is_none() {
+                *current = Some(self.open(folder)?);
+            }
+            let Some(open) = current else { return Ok(()) };
             let room = self.spec.rows_max.map_or(u64::MAX, |max| max.max(1) - open.file.rows);
             let count = (rows.num_rows() - at).min(usize::try_from(room).unwrap_or(usize::MAX));
             open.file.write(&rows.slice(at, count))?;

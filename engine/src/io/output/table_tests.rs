@@ -270,6 +270,7 @@ fn an_append_cut_short_is_undone_with_its_folders() {
         vec![MANIFEST_NAME.to_owned()],
     )
     .unwrap_err();
+    publish::publish(dir.path(), job.staging(), &parts, &manifest, vec![MANIFEST_NAME.to_owned()]).unwrap_err();
     assert!(dir.path().join("k=2").exists());
     job.abort().unwrap();
     assert_eq!(files_below(dir.path()), before);

@@ -7,6 +7,8 @@ use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use arrow::array::{
     Array, ArrayRef, BinaryArray, DictionaryArray, Float64Array, Int32Array, Int64Array,
     LargeStringArray, ListArray, RecordBatch, StringArray, StructArray, TimestampNanosecondArray,
+    ArrayRef, BinaryArray, DictionaryArray, Float64Array, Int32Array, Int64Array, LargeStringArray,
+    ListArray, RecordBatch, StringArray, StructArray, TimestampNanosecondArray,
 };
 use arrow::datatypes::{DataType, Field, Int32Type, TimeUnit};
 use millstream_planner::expr::{BinaryOp, Scalar};
@@ -98,7 +100,7 @@ fn a_missing_null_count_is_not_zero() {
         let properties = WriterProperties::builder().set_statistics_enabled(statistics).build();
         write_parquet(&dir.path().join(name), "a.parquet", &rows, properties);
         let bytes = std::fs::read(dir.path().join(name).join("a.parquet")).unwrap();
-        write(&dir.path().join(name), "a.parquet", super::tests::without_null_counts(&bytes));
+        write(&dir.path().join(name), "a.parquet", without_null_counts(&bytes));
         let table = open(dir.path().join(name), Format::Parquet).unwrap();
         let either = or_null(compare(0, BinaryOp::Eq, 9i64), 0, DataType::Int64);
         let found = scan(&table, &["x"], Some(&either), None, &task()).unwrap();
@@ -151,6 +153,8 @@ fn without_null_counts(bytes: &[u8]) -> Vec<u8> {
         ::parquet::file::metadata::ParquetMetaDataWriter::new(&mut out, &builder.build());
     let _: &mut ParquetMetaDataWriter<'_, _> = &mut tracked;
     tracked.finish().unwrap();
+    let footer = builder.build();
+    ParquetMetaDataWriter::new(&mut out, &footer).finish().unwrap();
     out
 }
 

@@ -13,7 +13,6 @@ use millstream_planner::physical::{
 use proptest::prelude::*;
 
 use super::*;
-use crate::executor::TaskContext;
 
 /// Memory that never runs out.
 const AMPLE: usize = usize::MAX;
@@ -79,7 +78,7 @@ impl Plan {
         let spec = Aggregate { input: OpId(0), mode, keys: self.keys, columns, functions };
         let mut batches = input.to_vec().into_iter();
         let input: BoxBatches = Box::new(move || Ok(batches.next()));
-        let task = TaskContext::for_tests(memory);
+        let task = crate::executor::testing::task_with(memory as u64);
         let mut output = open(&spec, output, schema, input, &task)?;
         let mut all = Vec::new();
         while let Some(batch) = output.next()? {

@@ -12,6 +12,7 @@ use millstream_planner::physical::{JoinKind, JoinStrategy};
 
 use super::{AMPLE, Build, Case, TINY, cut, rows};
 use crate::executor::testing::{runtime_with, task_on, task_with};
+use crate::executor::testing::{runtime_with, task_on};
 use crate::executor::{TableKey, TaskError};
 use crate::operators::batches::BoxBatches;
 
@@ -145,6 +146,7 @@ fn dictionaries_are_merged_as_long_as_their_keys_last() {
     let join = |second: std::ops::Range<u32>| {
         let case = Case::on(dictionary(0..200), dictionary(0..1), &[0]);
         let task = task_with(AMPLE);
+        let task = task_on(&runtime_with(AMPLE));
         let right = Build::Stream(halves(second));
         let mut rows = case.open(JoinKind::Inner, JoinStrategy::Hash, right, &task)?;
         let mut count = 0;

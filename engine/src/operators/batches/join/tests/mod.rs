@@ -104,6 +104,7 @@ impl Case {
 
     pub(super) fn run(&self, kind: JoinKind, strategy: JoinStrategy, limit: u64) -> Vec<String> {
         let task = task_with(limit);
+        let task = crate::executor::testing::task_with(limit);
         let right = Build::Stream(cut(&self.right, self.cut));
         rows(self.open(kind, strategy, right, &task).unwrap())
     }
