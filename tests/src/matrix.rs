@@ -111,6 +111,12 @@ impl Matrix {
         Self { tiny_bytes: 2 << 20, spills: true }
     }
 
+    /// The matrix with so little memory in its tiny cells, whether that makes them spill or not.
+    #[must_use]
+    pub fn tight(tiny_bytes: u64) -> Self {
+        Self { tiny_bytes, spills: false }
+    }
+
     /// Demands `known` of every cell.
     ///
     /// # Panics

@@ -12,7 +12,6 @@ use super::{Runtime, Task, TaskContext};
 use crate::events::EventBus;
 use crate::scheduler::{ExecutorId, StageAttempt, TaskId};
 
-/// An executor with so much memory, for one task at a time.
 /// An executor of one slot with so much memory.
 pub(crate) fn runtime_with(memory_bytes: u64) -> Arc<Runtime> {
     let specs = [DirSpec { path: std::env::temp_dir(), quota_bytes: None }];
@@ -23,7 +22,6 @@ pub(crate) fn runtime_with(memory_bytes: u64) -> Arc<Runtime> {
     Arc::new(Runtime::new(ExecutorId(0), budget, dirs, Codec::default(), gate, events))
 }
 
-/// A task of an executor that nobody watches or cancels.
 /// A task that nobody watches or cancels.
 pub(crate) fn task_on(runtime: &Arc<Runtime>) -> Task {
     let id = TaskId {

@@ -173,10 +173,6 @@ impl<'a> Files<'a> {
     ) -> Result<(), OutputError> {
         let mut at = 0;
         while at < rows.num_rows() {
-            let open = match &mut *current {
-                Some(open) => open,
-                none => none.insert(self.open(folder)?),
-            };
             if current.is_none() {
                 *current = Some(self.open(folder)?);
             }

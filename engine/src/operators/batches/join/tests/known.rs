@@ -11,7 +11,6 @@ use millstream_planner::ids::ShuffleId;
 use millstream_planner::physical::{JoinKind, JoinStrategy};
 
 use super::{AMPLE, Build, Case, TINY, cut, rows};
-use crate::executor::testing::{runtime_with, task_on, task_with};
 use crate::executor::testing::{runtime_with, task_on};
 use crate::executor::{TableKey, TaskError};
 use crate::operators::batches::BoxBatches;
@@ -145,7 +144,6 @@ fn dictionaries_are_merged_as_long_as_their_keys_last() {
     };
     let join = |second: std::ops::Range<u32>| {
         let case = Case::on(dictionary(0..200), dictionary(0..1), &[0]);
-        let task = task_with(AMPLE);
         let task = task_on(&runtime_with(AMPLE));
         let right = Build::Stream(halves(second));
         let mut rows = case.open(JoinKind::Inner, JoinStrategy::Hash, right, &task)?;
@@ -158,33 +156,6 @@ fn dictionaries_are_merged_as_long_as_their_keys_last() {
     assert_eq!(join(128..256).unwrap(), 200);
     assert_eq!(join(50..178).unwrap(), 178 + 78);
     assert!(matches!(join(129..257), Ok(199) | Err(TaskError::Data(_))));
-}
-
-/// More rows than one block, or one segment, has.
-#[test]
-fn blocks_and_segments_end_somewhere() {
-    let left: Vec<_> = (0..20_000).map(|n| Some(n / 2)).collect();
-    let right: Vec<_> = (0..30_000).map(|n| Some(if n < 15_000 { 77 } else { n / 3 })).collect();
-    let mut right = right;
-    right.sort_unstable();
-    let case = Case { cut: 5000, ..Case::on(numbers("l", &left), numbers("r", &right), &[0]) };
-    let by_hash = run(&case, JoinKind::Inner);
-    assert_eq!(by_hash.len(), 2 * 15_000 + 2 * 3 * 5_000);
-    for limit in [AMPLE, 1 << 20] {
-        assert_eq!(case.run(JoinKind::Inner, JoinStrategy::Merge, limit), by_hash);
-        let full = case.run(JoinKind::Full, JoinStrategy::Merge, limit);
-        assert_eq!(full.len(), by_hash.len() + 20_000 - 2 - 2 * 5_000);
-    }
-    let few = numbers("r", &[Some(3), Some(-1), Some(9_999)]);
-    let residual = Some((0, BinaryOp::Eq, 1));
-    let case = Case { cut: 5000, residual, ..Case::on(numbers("l", &left), few.clone(), &[]) };
-    let nested = |case: &Case, kind| case.run(kind, JoinStrategy::NestedLoop, AMPLE);
-    assert_eq!(nested(&case, JoinKind::Inner), ["3 3", "3 3", "9999 9999", "9999 9999"]);
-    assert_eq!(nested(&case, JoinKind::Full).len(), 20_000 + 1);
-    assert_eq!(nested(&case, JoinKind::LeftSemi), ["3", "3", "9999", "9999"]);
-    let case = Case { cut: 5000, residual, ..Case::on(few, numbers("l", &left), &[]) };
-    assert_eq!(nested(&case, JoinKind::Right).len(), 20_000);
-    assert_eq!(nested(&case, JoinKind::LeftAnti), ["-1"]);
 }
 
 #[test]

@@ -14,7 +14,6 @@ use millstream_planner::physical::{
 };
 
 use super::{Build, open};
-use crate::executor::testing::task_with;
 use crate::executor::{Task, TaskError};
 use crate::operators::batches::BoxBatches;
 
@@ -103,7 +102,6 @@ impl Case {
     }
 
     pub(super) fn run(&self, kind: JoinKind, strategy: JoinStrategy, limit: u64) -> Vec<String> {
-        let task = task_with(limit);
         let task = crate::executor::testing::task_with(limit);
         let right = Build::Stream(cut(&self.right, self.cut));
         rows(self.open(kind, strategy, right, &task).unwrap())
