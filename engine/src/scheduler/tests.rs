@@ -250,6 +250,46 @@ fn an_executor_without_room_on_its_disks_leaves_the_work_to_others() {
     assert!(rig.has(|command| matches!(command, Command::JobFailed { .. })), "all are full");
 }
 
+/// A job of one stage that runs on executor 1 of 2, which has no room for it.
+fn fill_executor_1(rig: &mut Rig) {
+    let mut filler = stage(90, 1, &[], StageOutput::Result);
+    filler.locality = Locality::Hosts(vec![vec!["host1".into()]]);
+    rig.submit(90, vec![filler]);
+    assert_eq!(rig.running[0].0, ExecutorId(1));
+    rig.fail(0, no_room());
+    assert_eq!(rig.running[0].0, ExecutorId(0));
+    rig.finish(0, TaskOutput::Result);
+}
+
+#[test]
+fn a_full_executor_keeps_the_tasks_that_no_other_can_hold() {
+    let mut rig = Rig::new(SchedulerConfig::default(), &[1, 2]);
+    fill_executor_1(&mut rig);
+    let mut large = stage(1, 2, &[], StageOutput::Result);
+    large.request.cpus = 2;
+    rig.submit(1, vec![large]);
+    assert_eq!(rig.running.len(), 1, "it has room again, or not: nobody else can tell");
+    rig.finish(0, TaskOutput::Result);
+    rig.fail(0, no_room());
+    assert!(rig.has(|command| matches!(command, Command::JobFailed { .. })));
+}
+
+#[test]
+fn a_full_executor_is_looked_at_again_whatever_else_is_waited_for() {
+    let mut rig = Rig::new(SchedulerConfig::default(), &[1, 2]);
+    fill_executor_1(&mut rig);
+    rig.submit(1, vec![stage(1, 2, &[], StageOutput::Result)]);
+    let mut near = stage(2, 1, &[], StageOutput::Result);
+    near.locality = Locality::Hosts(vec![vec!["host0".into()]]);
+    rig.submit(2, vec![near]);
+    assert_eq!(rig.running.len(), 1);
+    while rig.running.len() == 1 {
+        rig.now = rig.scheduler.next_deadline().expect("something is waited for");
+        rig.feed(Event::Tick);
+    }
+    assert_eq!((rig.now, rig.running[1].0), (Millis(10_000), ExecutorId(1)));
+}
+
 #[test]
 fn losing_executors_does_not_count_as_failing_but_is_bounded() {
     let config =
