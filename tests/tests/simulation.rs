@@ -102,6 +102,7 @@ fn schedules_keep_all_invariants() {
         "speculative copies",
         "stage re-attempts",
         "stopped executors",
+        "tasks sent ahead",
     ];
     for name in must_occur {
         assert!(totals.contains_key(name), "{name} never occurred in {count} schedules");

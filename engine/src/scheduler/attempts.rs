@@ -7,7 +7,6 @@ use super::failures::{Disposition, FreeCause, JobError, LostOutput, TaskFailure}
 use super::messages::Command;
 use super::planted::PlantedBug;
 use super::state::{ExecutorKey, Held, NONE, Run, RunKey, StageKey};
-use super::timers::Timer;
 use super::types::{ExecutorId, Incarnation, StageAttempt, TaskId, TaskOutput};
 
 impl Scheduler {
@@ -156,7 +155,7 @@ impl Scheduler {
         let run = self.remove_run(run);
         let key = run.stage;
         let serial = self.stages[key].serial;
-        match self.disposition(&failure, run.executor) {
+        match self.disposition(&failure, &run) {
             Disposition::RetryCounted => {
                 if self.count_failure(key, run.row, failure) {
                     self.requeue(key, run.row, Some(run.executor));
@@ -179,21 +178,20 @@ impl Scheduler {
         }
     }
 
-    /// What becomes of a task. One for which its executor has no room left is tried on another, and so
-    /// are others for a while.
-    fn disposition(&mut self, failure: &TaskFailure, executor: ExecutorKey) -> Disposition {
+    /// What becomes of a failed task. One for which its executor has no room left is tried on another, and
+    /// so are others for a while.
+    fn disposition(&mut self, failure: &TaskFailure, run: &Run) -> Disposition {
         /// After how long an executor may have room again.
         const FULL_MS: u64 = 10_000;
         let disposition = failure.disposition();
         let no_room = matches!(failure, TaskFailure::Disk { retryable: false, .. });
-        let Some(state) = self.executors.get_mut(executor).filter(|_| no_room) else {
+        let Some(executor) = self.executors.get_mut(run.executor).filter(|_| no_room) else {
             return disposition;
         };
-        state.full_until = self.now + FULL_MS;
-        self.timers.arm(self.now + FULL_MS, Timer::Offer);
-        match self.is_passed_over(executor) {
-            true => Disposition::RetryCounted,
-            false => disposition,
+        executor.full_until = self.now + FULL_MS;
+        match self.passed_over_until(run.executor, &self.stages[run.stage].request) {
+            Some(_) => Disposition::RetryCounted,
+            None => disposition,
         }
     }
 

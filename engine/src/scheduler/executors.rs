@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use millstream_planner::stages::ResourceRequest;
+
 use super::Scheduler;
 use super::failures::{JobError, LossReason, TaskFailure};
 use super::messages::Command;
 use super::planted::PlantedBug;
 use super::state::{ExecutorKey, ExecutorState, StageKey};
 use super::timers::Timer;
-use super::types::{Capacity, ExecutorId, Incarnation};
+use super::types::{Capacity, ExecutorId, Incarnation, Millis};
 
 impl Scheduler {
     pub(super) fn on_executor_joined(
@@ -70,11 +72,20 @@ impl Scheduler {
         }
     }
 
-    /// Whether an executor has no room on its disks, and another may have.
-    pub(super) fn is_passed_over(&self, key: ExecutorKey) -> bool {
+    /// Until when an executor without room on its disks leaves such tasks to others, if there are others
+    /// that can hold them and may have room.
+    pub(super) fn passed_over_until(
+        &self,
+        key: ExecutorKey,
+        request: &ResourceRequest,
+    ) -> Option<Millis> {
         let full = |executor: &ExecutorState| executor.full_until > self.now;
-        full(&self.executors[key])
-            && self.executors.iter().any(|(_, other)| !other.draining && !full(other))
+        let may_take = |other: &ExecutorState| {
+            !other.draining && !full(other) && other.capacity.holds(request)
+        };
+        let executor = &self.executors[key];
+        let passed_over = full(executor) && self.executors.iter().any(|(_, other)| may_take(other));
+        passed_over.then_some(executor.full_until)
     }
 
     pub(super) fn on_heartbeat(&mut self, id: ExecutorId, incarnation: Incarnation) {

@@ -110,27 +110,23 @@ impl Scheduler {
         stage.determinism == Determinism::Indeterminate && stage.was_complete
     }
 
-    /// Blocks or unblocks a stage by the state of its inputs.
+    /// Blocks or unblocks a stage by the state of its inputs, which matter as long as there is something
+    /// to launch: one may have been rolled back while all tasks here were running.
     pub(super) fn refresh(&mut self, key: StageKey) {
-        let blocked = self.stages[key].has_work() && !self.missing_inputs(key).is_empty();
+        let has_work = self.stages[key].has_work();
+        let blocked = has_work && !self.missing_inputs(key).is_empty();
+        if has_work && !blocked && !self.match_generations(key) {
+            return;
+        }
         match (self.stages[key].phase, blocked) {
             (Phase::Blocked, false) => self.become_ready(key),
             (Phase::Ready, true) => self.stages[key].phase = Phase::Blocked,
-            // An input may have been rolled back and completed while all tasks here were running.
-            (Phase::Ready, false) if self.stages[key].has_work() => {
-                self.match_generations(key);
-            }
             _ => {}
         }
-        if self.stages.contains(key) {
-            self.update_queue(key);
-        }
+        self.update_queue(key);
     }
 
     fn become_ready(&mut self, key: StageKey) {
-        if !self.match_generations(key) {
-            return;
-        }
         let stage = &mut self.stages[key];
         stage.phase = Phase::Ready;
         stage.waiting_since = self.now;
@@ -217,6 +213,7 @@ impl Scheduler {
     /// Forgets all outputs of a stage and lets those above know that others will come.
     fn roll_back(&mut self, key: StageKey) {
         self.forget_outputs(key);
+        self.discard_held(key);
         self.stages[key].generation += 1;
         self.stages[key].was_complete = false;
     }

@@ -52,7 +52,7 @@ impl Scheduler {
 
     /// Offers one executor's free resources to one task; whether it was taken.
     fn offer(&mut self, executor: ExecutorKey) -> bool {
-        if self.executors[executor].draining || self.is_passed_over(executor) {
+        if self.executors[executor].draining {
             return false;
         }
         match self.choose(executor) {
@@ -116,6 +116,10 @@ impl Scheduler {
         #[cfg(test)]
         {
             self.asked += 1;
+        }
+        if let Some(until) = self.passed_over_until(executor, &self.stages[key].request) {
+            self.timers.arm(until, Timer::Offer);
+            return Wish::Pass;
         }
         let stage = &self.stages[key];
         let waited = self.now.since(stage.waiting_since) >= self.config.gang_wait_ms;

@@ -84,6 +84,14 @@ impl Rig {
         self.feed(Event::TaskFailed { task, executor, incarnation: ONE, failure });
     }
 
+    /// The first task that runs of a stage, or of one of its partitions.
+    fn place(&self, stage: u64, partition: Option<u32>) -> usize {
+        let is = |task: &TaskId| {
+            task.stage == StageId(stage) && partition.is_none_or(|p| p == task.partition)
+        };
+        self.running.iter().position(|(_, task)| is(task)).unwrap()
+    }
+
     fn has(&self, is: impl Fn(&Command) -> bool) -> bool {
         self.last.iter().any(is)
     }
@@ -250,6 +258,46 @@ fn an_executor_without_room_on_its_disks_leaves_the_work_to_others() {
     assert!(rig.has(|command| matches!(command, Command::JobFailed { .. })), "all are full");
 }
 
+/// A job of one stage that runs on executor 1 of 2, which has no room for it.
+fn fill_executor_1(rig: &mut Rig) {
+    let mut filler = stage(90, 1, &[], StageOutput::Result);
+    filler.locality = Locality::Hosts(vec![vec!["host1".into()]]);
+    rig.submit(90, vec![filler]);
+    assert_eq!(rig.running[0].0, ExecutorId(1));
+    rig.fail(0, no_room());
+    assert_eq!(rig.running[0].0, ExecutorId(0));
+    rig.finish(0, TaskOutput::Result);
+}
+
+#[test]
+fn a_full_executor_keeps_the_tasks_that_no_other_can_hold() {
+    let mut rig = Rig::new(SchedulerConfig::default(), &[1, 2]);
+    fill_executor_1(&mut rig);
+    let mut large = stage(1, 2, &[], StageOutput::Result);
+    large.request.cpus = 2;
+    rig.submit(1, vec![large]);
+    assert_eq!(rig.running.len(), 1, "it has room again, or not: nobody else can tell");
+    rig.finish(0, TaskOutput::Result);
+    rig.fail(0, no_room());
+    assert!(rig.has(|command| matches!(command, Command::JobFailed { .. })));
+}
+
+#[test]
+fn a_full_executor_is_looked_at_again_whatever_else_is_waited_for() {
+    let mut rig = Rig::new(SchedulerConfig::default(), &[1, 2]);
+    fill_executor_1(&mut rig);
+    rig.submit(1, vec![stage(1, 2, &[], StageOutput::Result)]);
+    let mut near = stage(2, 1, &[], StageOutput::Result);
+    near.locality = Locality::Hosts(vec![vec!["host0".into()]]);
+    rig.submit(2, vec![near]);
+    assert_eq!(rig.running.len(), 1);
+    while rig.running.len() == 1 {
+        rig.now = rig.scheduler.next_deadline().expect("something is waited for");
+        rig.feed(Event::Tick);
+    }
+    assert_eq!((rig.now, rig.running[1].0), (Millis(10_000), ExecutorId(1)));
+}
+
 #[test]
 fn losing_executors_does_not_count_as_failing_but_is_bounded() {
     let config =
@@ -279,18 +327,20 @@ fn a_job_without_executors_fails_after_the_grace_period() {
     ));
 }
 
+/// Tasks are slow from 10 ms on, once half of a stage is done.
+fn soon_slow() -> SchedulerConfig {
+    let speculation = SpeculationConfig {
+        quantile: 0.5,
+        samples_min: 1,
+        run_ms_min: 10,
+        ..SpeculationConfig::default()
+    };
+    SchedulerConfig { speculation, ..SchedulerConfig::default() }
+}
+
 #[test]
 fn one_attempt_a_partition_may_commit() {
-    let config = SchedulerConfig {
-        speculation: SpeculationConfig {
-            quantile: 0.5,
-            samples_min: 1,
-            run_ms_min: 10,
-            ..SpeculationConfig::default()
-        },
-        ..SchedulerConfig::default()
-    };
-    let mut rig = Rig::new(config, &[1, 1]);
+    let mut rig = Rig::new(soon_slow(), &[1, 1]);
     rig.submit(1, vec![stage(1, 2, &[], StageOutput::Commit)]);
     let ask = |rig: &mut Rig, place: usize| {
         let (executor, task) = rig.running[place];
@@ -337,6 +387,56 @@ fn a_gang_is_launched_as_a_whole_or_not_at_all() {
     rig.fail(0, panicked());
     assert_eq!(rig.running.len(), 3, "all start over");
     assert!(rig.has(|c| matches!(c, Command::Discard { .. })));
+}
+
+#[test]
+fn a_gang_whose_input_has_changed_starts_over_with_its_finished_tasks_too() {
+    let map = |digest| {
+        let digest = std::num::NonZero::new(digest);
+        TaskOutput::Map { bytes: 1, rows: 1, digest, in_memory: true }
+    };
+    let mut rig = Rig::new(SchedulerConfig::default(), &[3]);
+    let mut gang = stage(2, 2, &[1], shuffle(2));
+    gang.gang = true;
+    let beside = stage(3, 1, &[1], shuffle(3));
+    let result = stage(4, 1, &[2, 3], StageOutput::Result);
+    rig.submit(1, vec![stage(1, 1, &[], shuffle(1)), gang, beside, result]);
+    rig.finish(0, map(1));
+    rig.finish(rig.place(2, None), MAP);
+    let lost = LostOutput { map: 0, attempt: 0, executor: ExecutorId(0) };
+    let (shuffle, why) = (ShuffleId(1), "corrupt".to_owned());
+    rig.fail(rig.place(3, None), TaskFailure::FetchFailed { shuffle, outputs: vec![lost], why });
+    rig.finish(rig.place(1, None), map(2));
+    assert!(rig.has(|c| matches!(c, Command::Discard { .. })));
+    rig.finish(rig.place(2, None), MAP);
+    assert!(!rig.has(|c| matches!(c, Command::Accept { .. })), "the first one's rows are gone");
+    rig.finish(rig.place(2, None), MAP);
+    assert_eq!(rig.last.iter().filter(|c| matches!(c, Command::Accept { .. })).count(), 2);
+}
+
+#[test]
+fn a_stage_all_of_whose_tasks_run_starts_over_only_when_its_changed_input_is_complete() {
+    let mut rig = Rig::new(soon_slow(), &[4, 1]);
+    let mut input = stage(1, 1, &[], shuffle(1));
+    input.determinism = Determinism::Indeterminate;
+    let result = stage(3, 1, &[1, 2], StageOutput::Result);
+    rig.submit(1, vec![input, stage(2, 4, &[1], shuffle(2)), result]);
+    rig.finish(0, MAP);
+    rig.finish(rig.place(2, Some(0)), MAP);
+    rig.finish(rig.place(2, Some(1)), MAP);
+    rig.now = Millis(10);
+    rig.feed(Event::Tick);
+    let twin = rig.running[2].1.partition;
+    assert_eq!(rig.running.len(), 3, "a second copy of one, another is wanted");
+
+    let (shuffle, executor) = (ShuffleId(1), ExecutorId(0));
+    rig.feed(Event::OutputLost { shuffle, map: 0, executor, attempt: 0 });
+    rig.finish(rig.place(2, Some(5 - twin)), MAP);
+    rig.fail(rig.place(2, Some(twin)), panicked());
+    assert!(!rig.has(|c| matches!(c, Command::Launch { .. })), "there is nothing to read");
+    rig.finish(rig.place(1, None), MAP);
+    let of_2 = rig.running.iter().filter(|(_, task)| task.stage == StageId(2));
+    assert_eq!(of_2.count(), 4);
 }
 
 #[test]

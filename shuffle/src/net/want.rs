@@ -7,23 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::{BlockDecoder, BlockError};
 
-/// Blocks that a reader asks a server for.
+/// Blocks that a reader asks a server for: one reduce partition of map outputs, in the order named.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Want {
-    /// One reduce partition of map outputs, in the order named.
-    Map {
-        /// The shuffle.
-        shuffle: u64,
-        /// The reduce partition.
-        partition: u32,
-        /// Each map task with the attempt whose output readers see.
-        maps: Vec<(u32, u64)>,
-    },
-    /// One value by its name: the result of a task, or a persisted partition. Its frames are of map 0.
-    Value {
-        /// The name, as the owner of the value gave it.
-        key: String,
-    },
+pub struct Want {
+    /// The shuffle.
+    pub shuffle: u64,
+    /// The reduce partition.
+    pub partition: u32,
+    /// Each map task with the attempt whose output readers see.
+    pub maps: Vec<(u32, u64)>,
 }
 
 /// Which block a frame is, and how many rows it has.
@@ -88,13 +80,13 @@ pub enum Refusal {
     /// It is not here: never was, is gone, or is of another attempt.
     #[error("the output of map {map} is not there, or of another attempt")]
     Missing {
-        /// The map task; 0 for a value.
+        /// The map task.
         map: u32,
     },
     /// It is here, and is not what was written.
     #[error("the output of map {map} is damaged: {why}")]
     Damaged {
-        /// The map task; 0 for a value.
+        /// The map task.
         map: u32,
         /// What is wrong with it.
         why: String,

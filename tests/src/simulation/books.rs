@@ -137,7 +137,11 @@ impl Books {
         account.used.memory_bytes = account.used.memory_bytes.saturating_add(request.memory_bytes);
         account.used.disk_bytes += request.disk_bytes;
         let (used, capacity) = (account.used, account.capacity);
-        if used.cpus > capacity.cpus
+        let cpus_max = match request == ResourceRequest::default() {
+            true => capacity.cpus * (1 + config.ahead_max),
+            false => capacity.cpus,
+        };
+        if used.cpus > cpus_max
             || used.memory_bytes > capacity.memory_bytes
             || used.disk_bytes > capacity.disk_bytes
         {
@@ -162,6 +166,13 @@ impl Books {
             return Err(format!("launched {task} twice"));
         }
         Ok(())
+    }
+
+    /// Whether an executor has tasks for which it has no slot yet.
+    #[must_use]
+    pub fn is_ahead(&self, executor: ExecutorId) -> bool {
+        let account = self.executors.get(&executor);
+        account.is_some_and(|account| account.used.cpus > account.capacity.cpus)
     }
 
     /// How many tasks of a stage run for a job.

@@ -137,6 +137,9 @@ impl World {
         let outputs: Vec<Vec<_>> =
             locations.iter().map(|(_, maps): &(_, Vec<_>)| maps.clone()).collect();
         self.books.launch(task, executor, &stage, &outputs, &self.config)?;
+        if self.books.is_ahead(executor) {
+            self.figures.count("tasks sent ahead");
+        }
         if stage.gang && !gangs.contains(&stage.id) {
             self.figures.count("gang launches");
             gangs.push(stage.id);
@@ -215,7 +218,8 @@ impl World {
     /// if the network is cut, and sometimes twice. Messages overtake each other.
     fn arrivals(&mut self, executor: ExecutorId) -> Vec<u64> {
         let cut_until = self.executors.get(&executor).map_or(0, |e| e.cut_until);
-        let mut at = self.now.max(cut_until) + self.rng.range(1, 20);
+        let way = if self.is_swift() { self.rng.range(0, 2) } else { self.rng.range(1, 20) };
+        let mut at = self.now.max(cut_until) + way;
         while self.shaky && self.rng.one_in(25) {
             self.figures.count("lost messages");
             at += 200;

@@ -35,7 +35,7 @@ impl World {
             return;
         }
         for _ in 0..self.rng.range(0, 9) {
-            let at = self.rng.range(20, 2_500);
+            let at = self.rng.range(20, if self.is_swift() { 700 } else { 2_500 });
             let fault = self.random_fault();
             self.schedule(at, Action::Strike(fault));
         }

@@ -25,19 +25,28 @@ pub struct PlannedJob {
     pub poison: Option<(StageId, u32)>,
 }
 
+/// Where jobs will run.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// The number of hosts.
+    pub hosts: u64,
+    /// Whether tasks are short: some stages have many of them then.
+    pub swift: bool,
+}
+
 /// The jobs of one schedule.
-pub fn jobs(rng: &mut Prng, hosts: u64) -> Vec<PlannedJob> {
+pub fn jobs(rng: &mut Prng, setting: Setting) -> Vec<PlannedJob> {
     let mut ids = 1_000;
     let mut written: Vec<Stage> = Vec::new();
     (0..rng.range(1, 4))
-        .map(|number| job(rng, JobId(number + 1), hosts, &mut ids, &mut written))
+        .map(|number| job(rng, JobId(number + 1), setting, &mut ids, &mut written))
         .collect()
 }
 
 fn job(
     rng: &mut Prng,
     id: JobId,
-    hosts: u64,
+    setting: Setting,
     ids: &mut u64,
     written: &mut Vec<Stage>,
 ) -> PlannedJob {
@@ -45,11 +54,11 @@ fn job(
     let mut stages = if rng.percent(60) { written.clone() } else { Vec::new() };
     let own = rng.range(0, 4);
     for number in 0..own {
-        let stage = random_stage(rng, ids, hosts, &stages, false, number);
+        let stage = random_stage(rng, ids, setting, &stages, false, number);
         stages.push(stage);
     }
     written.clone_from(&stages);
-    stages.push(random_stage(rng, ids, hosts, &stages, true, own));
+    stages.push(random_stage(rng, ids, setting, &stages, true, own));
     let poison = rng.one_in(25).then(|| {
         let stage = &stages[rng.index(stages.len())];
         (stage.id, 0)
@@ -75,20 +84,22 @@ fn job(
 fn random_stage(
     rng: &mut Prng,
     ids: &mut u64,
-    hosts: u64,
+    setting: Setting,
     earlier: &[Stage],
     last: bool,
     number: u64,
 ) -> Stage {
     *ids += 1;
-    let partitions = u32::try_from(rng.range(1, 7)).unwrap_or(1);
+    let wide = setting.swift && rng.percent(50);
+    let partitions = u32::try_from(if wide { rng.range(24, 60) } else { rng.range(1, 7) });
+    let partitions = partitions.unwrap_or(1);
     let shuffle = ShuffleId(*ids);
     let output = match (last, rng.percent(40)) {
         (false, _) => StageOutput::Shuffle { shuffle, partitions },
         (true, true) => StageOutput::Commit,
         (true, false) => StageOutput::Result,
     };
-    let gang = rng.one_in(12) && !matches!(output, StageOutput::Commit);
+    let gang = !wide && rng.one_in(12) && !matches!(output, StageOutput::Commit);
     let kind = if !last && rng.one_in(12) { LIAR } else { "stage" };
     Stage {
         id: StageId(*ids),
@@ -96,8 +107,8 @@ fn random_stage(
         partitions,
         inputs: inputs(rng, earlier),
         output,
-        request: request(rng, gang),
-        locality: locality(rng, hosts, partitions),
+        request: if wide { ResourceRequest::default() } else { request(rng, gang) },
+        locality: locality(rng, setting.hosts, partitions),
         determinism: if !last && rng.one_in(12) {
             Determinism::Indeterminate
         } else {

@@ -54,7 +54,8 @@ impl World {
         }
         executor.working.insert(task, Work { locations, prepared: None });
         let slow = if self.rng.one_in(20) { 10 } else { 1 };
-        let takes = self.rng.range(10, 60) * slow * executor.slowness;
+        let takes = if self.is_swift() { self.rng.range(0, 2) } else { self.rng.range(10, 60) };
+        let takes = takes * slow * self.executors.get(&id).map_or(1, |executor| executor.slowness);
         self.schedule(self.now + takes, Action::Work(task, id, incarnation));
     }
 

@@ -155,8 +155,8 @@ impl World {
         let mut rng = Prng::new(seed);
         let mut config = random_config(&mut rng);
         config.planted = planted;
-        let hosts = rng.range(1, 4);
-        let planned = graphs::jobs(&mut rng, hosts);
+        let setting = graphs::Setting { hosts: rng.range(1, 4), swift: config.ahead_max > 0 };
+        let planned = graphs::jobs(&mut rng, setting);
         let mut world = Self {
             seed,
             now: 0,
@@ -329,6 +329,11 @@ impl World {
         Ok(())
     }
 
+    /// Whether tasks and messages take so short that tasks are sent ahead.
+    pub(super) fn is_swift(&self) -> bool {
+        self.config.ahead_max > 0
+    }
+
     /// The host an executor is on.
     pub(super) fn host(id: ExecutorId) -> Arc<str> {
         Arc::from(format!("host{}", id.0 % 3))
@@ -351,7 +356,7 @@ fn random_config(rng: &mut Prng) -> SchedulerConfig {
         heartbeat_timeout_ms: Some(2_500),
         locality_wait_ms: rng.range(0, 300),
         gang_wait_ms: rng.range(50, 800),
-        ahead_max: 0,
+        ahead_max: if rng.one_in(5) { small(rng, 1, 4) } else { 0 },
         speculation: SpeculationConfig {
             enabled: rng.percent(80),
             quantile: 0.5,

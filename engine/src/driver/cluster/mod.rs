@@ -93,7 +93,7 @@ fn listen_for_executors(
         let router = grpc_server().add_service(service);
         // It ends with the runtime, which the driver's end shuts down; a single connection that
         // fails does not end it.
-        let _ = serve_grpc(router, listener, std::future::pending()).await;
+        let _ = serve_grpc(router, listener).await;
     });
     Ok(addr)
 }

@@ -55,7 +55,7 @@ impl Peers {
         }
         let begin = |((holder, addr), maps): (&(ExecutorId, String), Vec<(u32, u64)>)| {
             (*holder != inputs.me).then(|| {
-                let want = Want::Map { shuffle: shuffle.0, partition, maps };
+                let want = Want { shuffle: shuffle.0, partition, maps };
                 PeerStream { blocks: inputs.fetcher.fetch(addr, want), ahead: None }
             })
         };

@@ -23,18 +23,15 @@ impl Served {
 impl BlockSource for Served {
     fn open(&self, want: &Want) -> Result<Box<dyn BlockCursor>, Refusal> {
         let Some((runtime, codec)) = self.0.get() else { return Err(Refusal::Busy) };
-        let Want::Map { shuffle, partition, maps } = want else {
-            return Err(Refusal::Other("this executor serves map outputs only".to_owned()));
-        };
         let output = |&(map, attempt): &(u32, u64)| {
-            let key = MapKey { shuffle: *shuffle, map };
+            let key = MapKey { shuffle: want.shuffle, map };
             match runtime.store.attempt(key) == Some(attempt) {
                 true => runtime.store.get(key).map_err(|_| Refusal::Missing { map }),
                 false => Err(Refusal::Missing { map }),
             }
             .map(|output| (map, output))
         };
-        let outputs = maps.iter().map(output).collect::<Result<Vec<_>, _>>()?;
-        Ok(Box::new(MapParts::new(*partition, outputs, *codec)))
+        let outputs = want.maps.iter().map(output).collect::<Result<Vec<_>, _>>()?;
+        Ok(Box::new(MapParts::new(want.partition, outputs, *codec)))
     }
 }

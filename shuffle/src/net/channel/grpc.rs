@@ -1,6 +1,5 @@
 //! HTTP/2 and gRPC over authenticated channels.
 
-use std::future::Future;
 use std::io;
 use std::time::Duration;
 
@@ -67,14 +66,10 @@ pub fn grpc_server() -> Server {
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
 }
 
-/// Serves `router` over a listener until `shutdown` is ready, and then until the calls going on have ended.
+/// Serves `router` over a listener until the future is dropped.
 ///
 /// # Errors
 /// If serving fails as a whole, which one bad connection does not bring about.
-pub async fn serve_grpc(
-    router: Router,
-    listener: Listener,
-    shutdown: impl Future<Output = ()>,
-) -> Result<(), tonic::transport::Error> {
-    router.serve_with_incoming_shutdown(listener, shutdown).await
+pub async fn serve_grpc(router: Router, listener: Listener) -> Result<(), tonic::transport::Error> {
+    router.serve_with_incoming(listener).await
 }

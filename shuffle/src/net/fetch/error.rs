@@ -1,68 +1,27 @@
 //! Why blocks could not be fetched.
 
-use std::fmt;
 use std::time::Duration;
 
-use crate::net::Want;
 use crate::net::channel::ChannelError;
 
 /// Blocks could not be fetched.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{} could not be fetched from {peer}: {why}", Subject(self))]
+#[error("partition {partition} of shuffle {shuffle}{} could not be fetched from {peer}: {why}", at(*.map))]
 pub struct FetchError {
     /// Where from: `host:port`.
     pub peer: String,
-    /// What was wanted: the shuffle and the reduce partition, or the value.
-    pub subject: FetchSubject,
-    /// The map task and its attempt at which it failed; `None` for a value.
+    /// The shuffle.
+    pub shuffle: u64,
+    /// The reduce partition.
+    pub partition: u32,
+    /// The map task and its attempt at which it failed, if it was at one.
     pub map: Option<(u32, u64)>,
     /// Why.
     pub why: FetchFailure,
 }
 
-/// What was wanted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FetchSubject {
-    /// A reduce partition of map outputs.
-    Map {
-        /// The shuffle.
-        shuffle: u64,
-        /// The reduce partition.
-        partition: u32,
-    },
-    /// A value.
-    Value {
-        /// Its name.
-        key: String,
-    },
-}
-
-impl From<&Want> for FetchSubject {
-    fn from(want: &Want) -> Self {
-        match want {
-            Want::Map { shuffle, partition, .. } => {
-                Self::Map { shuffle: *shuffle, partition: *partition }
-            }
-            Want::Value { key } => Self::Value { key: key.clone() },
-        }
-    }
-}
-
-struct Subject<'a>(&'a FetchError);
-
-impl fmt::Display for Subject<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0.subject {
-            FetchSubject::Value { key } => write!(f, "{key}"),
-            FetchSubject::Map { shuffle, partition } => {
-                write!(f, "partition {partition} of shuffle {shuffle}")?;
-                match self.0.map {
-                    Some((map, attempt)) => write!(f, " (at map {map}, attempt {attempt})"),
-                    None => Ok(()),
-                }
-            }
-        }
-    }
+fn at(map: Option<(u32, u64)>) -> String {
+    map.map_or(String::new(), |(map, attempt)| format!(" (at map {map}, attempt {attempt})"))
 }
 
 /// Why blocks could not be fetched.

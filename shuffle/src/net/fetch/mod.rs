@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 
-pub use error::{FetchError, FetchFailure, FetchSubject};
+pub use error::{FetchError, FetchFailure};
 pub use stream::FetchStream;
 
 use self::credit::Ledger;

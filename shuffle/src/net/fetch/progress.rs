@@ -5,9 +5,6 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::block::HEADER_BYTES;
 use crate::net::{Frame, Want};
 
-/// The map that frames of a value belong to.
-const VALUE: (u32, u64) = (0, 0);
-
 /// Frames of a map output, by their number and the headers of their blocks, which hold lengths and checksum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Trail {
@@ -51,10 +48,7 @@ impl Progress {
     }
 
     fn maps(&self) -> &[(u32, u64)] {
-        match &self.want {
-            Want::Map { maps, .. } => maps,
-            Want::Value { .. } => &[VALUE],
-        }
+        &self.want.maps
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -75,14 +69,7 @@ impl Progress {
     /// What to ask a new connection for: all but the maps that are complete.
     pub(super) fn begin(&mut self) -> Want {
         self.again = Trail::default();
-        match &self.want {
-            Want::Map { shuffle, partition, maps } => Want::Map {
-                shuffle: *shuffle,
-                partition: *partition,
-                maps: maps[self.done..].to_vec(),
-            },
-            value => value.clone(),
-        }
+        Want { maps: self.maps()[self.done..].to_vec(), ..self.want }
     }
 
     /// Whether a frame is to be handed on: it is not if it has been before.
@@ -120,19 +107,18 @@ mod tests {
 
     fn want(maps: &[u32]) -> Want {
         let maps = maps.iter().map(|map| (*map, 0)).collect();
-        Want::Map { shuffle: 1, partition: 2, maps }
+        Want { shuffle: 1, partition: 2, maps }
     }
 
     /// What a server sends for these maps.
     fn answer(want: &Want, frames: &[Vec<Vec<u8>>]) -> Vec<Frame> {
-        let Want::Map { maps, .. } = want else { panic!("maps were asked for") };
         let of_map = |&(map, _): &(u32, u64)| {
             let blocks = &frames[map as usize];
             let last = blocks.len() - 1;
             let frame = move |(i, block): (usize, &Vec<u8>)| frame(map, 1, block, i == last);
             blocks.iter().enumerate().map(frame)
         };
-        maps.iter().flat_map(of_map).collect()
+        want.maps.iter().flat_map(of_map).collect()
     }
 
     #[test]

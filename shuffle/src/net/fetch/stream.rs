@@ -10,7 +10,6 @@ use tokio::task::AbortHandle;
 use super::credit::Credit;
 use super::{FetchError, FetchFailure, Inner, run};
 use crate::block::{BlockDecoder, BlockError};
-use crate::net::fetch::error::FetchSubject;
 use crate::net::{Frame, Want};
 
 /// Frames as they come, map by map in the order asked. Dropped, it is cancelled.
@@ -136,16 +135,14 @@ impl Drop for FetchStream {
 }
 
 impl Queue {
-    /// A map with its attempt; `None` for a value.
+    /// A map with its attempt.
     fn attempt(&self, map: u32) -> Option<(u32, u64)> {
-        match &self.want {
-            Want::Map { maps, .. } => maps.iter().find(|(asked, _)| *asked == map).copied(),
-            Want::Value { .. } => None,
-        }
+        self.want.maps.iter().find(|(asked, _)| *asked == map).copied()
     }
 
     fn error(&self, map: Option<(u32, u64)>, why: FetchFailure) -> FetchError {
-        FetchError { peer: self.peer.clone(), subject: FetchSubject::from(&self.want), map, why }
+        let Want { shuffle, partition, .. } = self.want;
+        FetchError { peer: self.peer.clone(), shuffle, partition, map, why }
     }
 
     fn end(&self, end: Result<(), FetchError>) {

@@ -17,16 +17,13 @@ mod parts;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::sync::Arc;
 
 use arrow_flight::flight_service_server::FlightServiceServer;
-use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::oneshot;
 
 pub use cursor::{BlockCursor, BlockSource};
-pub use parts::{MapParts, Value, ValueBlocks};
+pub use parts::MapParts;
 
 use self::flight::BlockFlight;
 use super::channel::{
@@ -67,10 +64,6 @@ pub struct BlockServer {
     local: SocketAddr,
     stats: Arc<ListenerStats>,
     runtime: Option<Runtime>,
-    /// Dropped to stop.
-    stop: oneshot::Sender<()>,
-    /// Hears when it has stopped.
-    stopped: Mutex<mpsc::Receiver<()>>,
 }
 
 impl BlockServer {
@@ -93,15 +86,8 @@ impl BlockServer {
             .enable_all()
             .build()?;
         let (local, stats) = (listener.local_addr(), listener.stats());
-        let (stop, stopping) = oneshot::channel();
-        let (tell, stopped) = mpsc::channel();
-        let flight = BlockFlight::new(source, limits.streams_max);
-        runtime.spawn(async move {
-            serve(flight, listener, stopping).await;
-            drop(tell);
-        });
-        let (runtime, stopped) = (Some(runtime), Mutex::new(stopped));
-        Ok(Self { local, stats, runtime, stop, stopped })
+        runtime.spawn(serve(BlockFlight::new(source, limits.streams_max), listener));
+        Ok(Self { local, stats, runtime: Some(runtime) })
     }
 
     /// The address, with the port that was taken.
@@ -115,22 +101,14 @@ impl BlockServer {
     pub fn stats(&self) -> &ListenerStats {
         &self.stats
     }
-
-    /// Takes nobody in any more and lets what is being sent come to its end, for `grace` at most.
-    pub fn drain(mut self, grace: Duration) {
-        drop(std::mem::replace(&mut self.stop, oneshot::channel().0));
-        // Ends when the sender is dropped, or after the grace.
-        let _ = self.stopped.get_mut().recv_timeout(grace);
-    }
 }
 
-async fn serve(flight: BlockFlight, listener: Listener, stopping: oneshot::Receiver<()>) {
+async fn serve(flight: BlockFlight, listener: Listener) {
     let service = FlightServiceServer::new(flight)
         .max_decoding_message_size(wire::TICKET_BYTES_MAX + 1024)
         .max_encoding_message_size(wire::MESSAGE_BYTES_MAX);
-    let stopping = async { drop(stopping.await) };
     // Fails when a connection cannot be served at all, which is then all the same to the others.
-    let _ = serve_grpc(grpc_server().add_service(service), listener, stopping).await;
+    let _ = serve_grpc(grpc_server().add_service(service), listener).await;
 }
 
 impl fmt::Debug for BlockServer {

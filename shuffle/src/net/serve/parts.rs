@@ -1,9 +1,7 @@
-//! Cursors over what executors keep: segments, rows in memory, bytes.
+//! The cursor over what executors keep: segments, and rows in memory.
 
 use std::sync::Arc;
 use std::vec;
-
-use bytes::Bytes;
 
 use super::BlockCursor;
 use crate::block::{BlockEncoder, BlockError, Codec};
@@ -11,9 +9,6 @@ use crate::net::{FrameHead, Refusal};
 use crate::read::{BlockReader, Segment, SegmentError, StoredBlock};
 use crate::store::{DiskError, MapOutput, MemoryPart, PartRef};
 use crate::write::RowPosition;
-
-/// Bytes of one block of a value that is cut up.
-const CUT_BYTES: usize = 256 << 10;
 
 /// One reduce partition of map outputs, in the order given.
 pub struct MapParts {
@@ -57,54 +52,11 @@ impl BlockCursor for MapParts {
     }
 }
 
-/// Where a value is.
-#[derive(Clone, Debug)]
-pub enum Value {
-    /// In one partition of a segment.
-    Segment(Segment, u32),
-    /// In memory, as typed rows.
-    Memory(MemoryPart),
-    /// In memory, as bytes. They are cut where it suits; the pieces count as one row each.
-    Bytes(Bytes),
-}
-
-/// One value, as frames of map 0.
-pub struct ValueBlocks {
-    blocks: Option<PartBlocks>,
-}
-
-impl ValueBlocks {
-    /// A cursor over this value. What is in memory is encoded with `codec` when it is read.
-    ///
-    /// # Errors
-    /// If there is no such partition, or the codec cannot get its memory.
-    pub fn new(value: Value, codec: Codec) -> Result<Self, Refusal> {
-        let blocks = match value {
-            Value::Segment(segment, partition) => PartBlocks::segment(0, &segment, partition)?,
-            Value::Memory(part) => PartBlocks::memory(part, codec)?,
-            Value::Bytes(bytes) => PartBlocks::Bytes { bytes, encoder: encoder(codec)? },
-        };
-        Ok(Self { blocks: Some(blocks) })
-    }
-}
-
-impl BlockCursor for ValueBlocks {
-    fn next_into(&mut self, out: &mut Vec<u8>) -> Result<Option<FrameHead>, Refusal> {
-        let Some(blocks) = &mut self.blocks else { return Ok(None) };
-        let StoredBlock { rows, last } = blocks.next_into(0, out)?;
-        if last {
-            self.blocks = None;
-        }
-        Ok(Some(FrameHead { map: 0, rows, last }))
-    }
-}
-
 /// The blocks of one part: at least one, if without bytes.
 enum PartBlocks {
     Empty,
     Segment(BlockReader),
     Memory { part: MemoryPart, at: RowPosition, payload: Vec<u8>, encoder: BlockEncoder },
-    Bytes { bytes: Bytes, encoder: BlockEncoder },
 }
 
 impl PartBlocks {
@@ -139,12 +91,6 @@ impl PartBlocks {
                 }
                 *at = encoded.next.unwrap_or_default();
                 Ok(StoredBlock { rows: encoded.rows, last: encoded.next.is_none() })
-            }
-            Self::Bytes { bytes, .. } if bytes.is_empty() => Ok(NOTHING),
-            Self::Bytes { bytes, encoder } => {
-                let piece = bytes.split_to(bytes.len().min(CUT_BYTES));
-                encoder.encode(&piece, 1, out).map_err(not_encoded)?;
-                Ok(StoredBlock { rows: 1, last: bytes.is_empty() })
             }
         }
     }

@@ -67,7 +67,7 @@ fn an_unknown_partition_is_the_askers_fault() {
     let outputs = Arc::new(Outputs::default());
     outputs.put(5, 0, 0, in_memory(vec![vec![1]]));
     let server = serve(outputs);
-    let want = Want::Map { shuffle: 5, partition: 1, maps: vec![(0, 0)] };
+    let want = Want { shuffle: 5, partition: 1, maps: vec![(0, 0)] };
     let error = failure(&mut fetcher(quick_limits()).fetch(&peer(&server), want));
     assert!(matches!(&error.why, FetchFailure::Failed(why) if why.contains("partition 1")));
 }
@@ -184,7 +184,7 @@ fn a_connection_cut_anywhere_is_resumed_without_a_frame_lost_or_doubled() {
     assert_eq!(rows(&mut stream).unwrap(), expected);
     let opened = outputs.opened.lock();
     assert!(opened.len() >= 3, "the connection was cut within the stream: {}", opened.len());
-    let Some(Want::Map { maps, .. }) = opened.last() else { panic!("maps were asked for") };
+    let Some(Want { maps, .. }) = opened.last() else { panic!("maps were asked for") };
     assert!(maps.len() < asked.len(), "complete maps are not asked for again");
 }
 
@@ -259,12 +259,12 @@ fn a_busy_server_is_asked_again() {
 
 #[test]
 fn a_source_that_panics_fails_its_stream_and_no_other() {
-    let server = serve(source(|want| match want {
-        Want::Value { .. } => panic!("on purpose"),
-        want => Ok(Box::new(Repeat::new(want, 3, 10))),
+    let server = serve(source(|want| match want.shuffle {
+        6 => panic!("on purpose"),
+        _ => Ok(Box::new(Repeat::new(want, 3, 10))),
     }));
     let fetcher = fetcher(quick_limits());
-    let error = failure(&mut fetcher.fetch(&peer(&server), Want::Value { key: "k".to_owned() }));
+    let error = failure(&mut fetcher.fetch(&peer(&server), maps(6, &[(1, 0)])));
     assert!(matches!(error.why, FetchFailure::Failed(_)), "{error}");
     let mut stream = fetcher.fetch(&peer(&server), maps(5, &[(1, 0)]));
     assert_eq!(frames(&mut stream).unwrap().len(), 3);

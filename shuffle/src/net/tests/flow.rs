@@ -90,17 +90,3 @@ fn more_streams_than_read_threads_do_not_stop_a_server() {
         assert_eq!(frames(stream).unwrap().len(), 60);
     }
 }
-
-#[test]
-fn a_drained_server_finishes_what_it_sends() {
-    let server = serve(repeating(100, 50_000));
-    let fetcher = fetcher(FetchLimits { retries_max: 0, ..quick_limits() });
-    let mut stream = fetcher.fetch(&peer(&server), maps(1, &[(0, 0)]));
-    assert!(stream.next().unwrap().is_some());
-    let addr = peer(&server);
-    let draining = thread::spawn(move || server.drain(Duration::from_secs(5)));
-    assert_eq!(frames(&mut stream).unwrap().len(), 99);
-    draining.join().unwrap();
-    let error = frames(&mut fetcher.fetch(&addr, maps(1, &[(0, 0)]))).unwrap_err();
-    assert!(matches!(error.why, FetchFailure::Unreachable { .. }), "{error}");
-}

@@ -17,9 +17,7 @@ use tempfile::TempDir;
 
 use super::channel::{Access, Secret};
 use super::fetch::{FetchError, FetchFailure, FetchLimits, FetchStream, Fetcher};
-use super::serve::{
-    BlockCursor, BlockServer, BlockSource, MapParts, ServeLimits, Value, ValueBlocks,
-};
+use super::serve::{BlockCursor, BlockServer, BlockSource, MapParts, ServeLimits};
 use super::{Frame, FrameHead, Refusal, Want};
 use crate::block::{BlockDecoder, BlockEncoder, Codec};
 use crate::read::Segment;
@@ -80,7 +78,6 @@ fn in_memory(chunks: Vec<Vec<u64>>) -> MapOutput<Segment> {
 #[derive(Default)]
 struct Outputs {
     maps: Mutex<HashMap<(u64, u32), (u64, Arc<MapOutput<Segment>>)>>,
-    values: Mutex<HashMap<String, Value>>,
     opened: Mutex<Vec<Want>>,
 }
 
@@ -93,22 +90,13 @@ impl Outputs {
 impl BlockSource for Outputs {
     fn open(&self, want: &Want) -> Result<Box<dyn BlockCursor>, Refusal> {
         self.opened.lock().push(want.clone());
-        match want {
-            Want::Map { shuffle, partition, maps } => {
-                let all = self.maps.lock();
-                let find = |&(map, attempt): &(u32, u64)| match all.get(&(*shuffle, map)) {
-                    Some((found, output)) if *found == attempt => Ok((map, Arc::clone(output))),
-                    _ => Err(Refusal::Missing { map }),
-                };
-                let outputs: Result<Vec<_>, _> = maps.iter().map(find).collect();
-                Ok(Box::new(MapParts::new(*partition, outputs?, Codec::Lz4)))
-            }
-            Want::Value { key } => {
-                let value = self.values.lock().get(key).cloned();
-                let value = value.ok_or(Refusal::Missing { map: 0 })?;
-                Ok(Box::new(ValueBlocks::new(value, Codec::Lz4)?))
-            }
-        }
+        let all = self.maps.lock();
+        let find = |&(map, attempt): &(u32, u64)| match all.get(&(want.shuffle, map)) {
+            Some((found, output)) if *found == attempt => Ok((map, Arc::clone(output))),
+            _ => Err(Refusal::Missing { map }),
+        };
+        let outputs: Result<Vec<_>, _> = want.maps.iter().map(find).collect();
+        Ok(Box::new(MapParts::new(want.partition, outputs?, Codec::Lz4)))
     }
 }
 
@@ -142,7 +130,7 @@ fn fetcher(limits: FetchLimits) -> Fetcher {
 }
 
 fn maps(shuffle: u64, maps: &[(u32, u64)]) -> Want {
-    Want::Map { shuffle, partition: 0, maps: maps.to_vec() }
+    Want { shuffle, partition: 0, maps: maps.to_vec() }
 }
 
 fn peer(server: &BlockServer) -> String {
@@ -175,11 +163,10 @@ struct Repeat {
 
 impl Repeat {
     fn new(want: &Want, frames: u32, bytes: usize) -> Self {
-        let Want::Map { maps, .. } = want else { panic!("only maps are asked for") };
         let mut block = Vec::new();
         let payload: Vec<u8> = (0..bytes).map(|i| (i * 31 % 251) as u8).collect();
         BlockEncoder::new(Codec::None).unwrap().encode(&payload, 1, &mut block).unwrap();
-        Self { maps: maps.iter().map(|(map, _)| *map).collect(), frames, block, at: 0 }
+        Self { maps: want.maps.iter().map(|(map, _)| *map).collect(), frames, block, at: 0 }
     }
 }
 

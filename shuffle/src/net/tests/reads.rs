@@ -1,7 +1,5 @@
 //! What is asked for comes, whole and in order.
 
-use bytes::Bytes;
-
 use super::*;
 
 #[test]
@@ -76,36 +74,4 @@ fn a_connection_is_used_again() {
         assert_eq!(rows(&mut fetcher.fetch(&peer(&server), maps(1, &[(0, 0)]))).unwrap(), [(0, 1)]);
     }
     assert_eq!(server.stats().accepted(), 1);
-}
-
-#[test]
-fn values_come_from_wherever_they_are() {
-    let (_root, dirs) = local_dirs();
-    let bytes: Vec<u8> = (0..1_000_000u32).map(|i| (i % 253) as u8).collect();
-    let output = in_memory(vec![vec![5, 6], vec![7]]);
-    let Some(crate::store::PartRef::Memory(part)) = output.part(0) else { panic!("in memory") };
-    let outputs = Arc::new(Outputs::default());
-    for (key, value) in [
-        ("bytes", Value::Bytes(Bytes::from(bytes.clone()))),
-        ("nothing", Value::Bytes(Bytes::new())),
-        ("rows", Value::Memory(part.clone())),
-        ("segment", Value::Segment(segment_of(&dirs, &[&[8], &[9]]), 0)),
-    ] {
-        outputs.values.lock().insert(key.to_owned(), value);
-    }
-    let server = serve(outputs);
-    let fetcher = fetcher(quick_limits());
-    let fetch = |key: &str| fetcher.fetch(&peer(&server), Want::Value { key: key.to_owned() });
-
-    let (mut stream, mut payload, mut all) = (fetch("bytes"), Vec::new(), Vec::new());
-    while stream.next_into(&mut payload).unwrap().is_some() {
-        all.extend_from_slice(&payload);
-    }
-    assert_eq!(all, bytes);
-    assert!(rows(&mut fetch("nothing")).unwrap().is_empty());
-    assert_eq!(rows(&mut fetch("rows")).unwrap(), [(0, 5), (0, 6), (0, 7)]);
-    assert_eq!(rows(&mut fetch("segment")).unwrap(), [(0, 8), (0, 9)]);
-    let missing = rows(&mut fetch("other")).unwrap_err();
-    assert!(matches!(missing.why, FetchFailure::Missing));
-    assert!(missing.to_string().contains("other"), "{missing}");
 }

@@ -9,14 +9,11 @@ use crate::net::wire::{self, Message};
 
 fn want() -> impl Strategy<Value = Want> {
     let maps = prop::collection::vec(any::<(u32, u64)>(), 0..20);
-    prop_oneof![
-        (any::<u64>(), any::<u32>(), maps).prop_map(|(shuffle, partition, maps)| Want::Map {
-            shuffle,
-            partition,
-            maps
-        }),
-        ".*".prop_map(|key| Want::Value { key }),
-    ]
+    (any::<u64>(), any::<u32>(), maps).prop_map(|(shuffle, partition, maps)| Want {
+        shuffle,
+        partition,
+        maps,
+    })
 }
 
 proptest! {
