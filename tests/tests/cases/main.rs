@@ -26,6 +26,7 @@ mod disks;
 mod executors;
 mod failures;
 mod files;
+mod frames;
 mod keys;
 mod memory;
 mod scale;
