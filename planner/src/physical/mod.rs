@@ -6,8 +6,8 @@ mod identity;
 mod plan;
 mod planner;
 mod program;
-mod states;
 mod stages;
+mod states;
 pub(crate) mod statistics;
 
 pub use compile::compile;
@@ -18,5 +18,5 @@ pub use plan::{
 };
 pub use planner::{PlanSettings, Planned, plan};
 pub use program::{ExprId, ExprOp, PhysicalExpr, Program};
-pub use states::{NARROW_SUM_PRECISION, keeps_set, set_item, state_types};
 pub use stages::{StagePiece, partitions, stages};
+pub use states::{NARROW_SUM_PRECISION, keeps_set, set_item, state_types};
