@@ -16,7 +16,37 @@
 
 use std::sync::Arc;
 
+use crate::error::PlanError;
+
 use super::{AggregateFn, Expr, ExprRef, IntoColumn, Scalar, ScalarFn, WindowFn, WindowSpec};
+
+/// A function of a row or an aggregate by its name, for programs that get the name from elsewhere.
+///
+/// ```
+/// use millstream_planner::expr::{col, functions_api::{call_function, upper}};
+///
+/// assert_eq!(call_function("upper", [col("name")]).unwrap(), upper("name"));
+/// assert!(call_function("uper", [col("name")]).unwrap_err().to_string().contains("did you mean `upper`?"));
+/// ```
+///
+/// # Errors
+///
+/// There is no function of this name; similar names are given.
+pub fn call_function<C: IntoColumn>(
+    name: &str,
+    args: impl IntoIterator<Item = C>,
+) -> Result<Expr, PlanError> {
+    let args = args.into_iter().map(|arg| arg.into_column().into()).collect();
+    if let Some(&function) = ScalarFn::ALL.iter().find(|function| function.name() == name) {
+        return Ok(call(function, args));
+    }
+    if let Some(&function) = AggregateFn::ALL.iter().find(|function| function.name() == name) {
+        return Ok(aggregate(function, args));
+    }
+    let scalars = ScalarFn::ALL.iter().map(|function| function.name());
+    let aggregates = AggregateFn::ALL.iter().map(|function| function.name());
+    Err(PlanError::unknown_function(name, scalars.chain(aggregates)))
+}
 
 macro_rules! functions {
     ($make:ident: $($(#[$doc:meta])* $name:ident($($column:ident),* $(; $($value:ident),+)?) = $function:expr;)*) => {

@@ -7,7 +7,7 @@ use arrow_schema::DataType;
 use super::{exprs, plans};
 use crate::expr::{AggregateFn, BinaryOp, Expr, Scalar, SortKey};
 use crate::logical::{
-    ColumnStatistics, Field, GroupingSets, JoinType, LogicalPlan, PlanRef, Schema, Table,
+    ColumnStatistics, Field, GroupingSets, JoinType, LogicalPlan, PlanRef, Schema, Source, Table,
 };
 use crate::types::infer;
 
@@ -28,6 +28,7 @@ pub(crate) fn table_with(
         columns.iter().map(|name| arrow_schema::Field::new(*name, DataType::Int64, true)).collect();
     let schema = Arc::new(arrow_schema::Schema::new(fields));
     let table = Table {
+        source: Source::default(),
         id,
         name: name.into(),
         rows: Some(rows),

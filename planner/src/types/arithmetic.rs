@@ -28,7 +28,8 @@ pub(super) fn binary(
         BinaryOp::Add | BinaryOp::Subtract => {
             time(op, left, right).or_else(|| numbers(op, left, right))
         }
-        BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::IntegerDivide | BinaryOp::Remainder => {
+        BinaryOp::Multiply => multiple(&types.0, &types.1).or_else(|| numbers(op, left, right)),
+        BinaryOp::Divide | BinaryOp::IntegerDivide | BinaryOp::Remainder => {
             numbers(op, left, right)
         }
         BinaryOp::ShiftLeft | BinaryOp::ShiftRight => shift(&types.0, &types.1),
@@ -155,6 +156,19 @@ fn time(op: BinaryOp, left: &Arg<'_>, right: &Arg<'_>) -> Option<Operands> {
         }
         _ => return None,
     })
+}
+
+/// An interval so many times.
+fn multiple(a: &DataType, b: &DataType) -> Option<Operands> {
+    match (a, b) {
+        (DataType::Interval(_), by) if by.is_integer() => {
+            Some((INTERVAL, DataType::Int64, INTERVAL))
+        }
+        (by, DataType::Interval(_)) if by.is_integer() => {
+            Some((DataType::Int64, INTERVAL, INTERVAL))
+        }
+        _ => None,
+    }
 }
 
 /// The type of a date or timestamp moved by an interval.

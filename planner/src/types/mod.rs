@@ -11,6 +11,8 @@ mod functions;
 mod infer;
 mod literal;
 mod rules;
+#[cfg(test)]
+mod tests;
 mod window;
 
 pub(crate) use infer::literal;

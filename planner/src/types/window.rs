@@ -129,10 +129,7 @@ fn check_range(value: &Scalar, order: &[Arg<'_>], site: Site<'_>) -> Result<(), 
         number if number.is_numeric() => {
             value.data_type().is_numeric() && value.as_double().is_some_and(|value| value >= 0.0)
         }
-        DataType::Date32 => {
-            matches!(value, Scalar::Interval { .. }) || value.as_integer().is_some_and(|n| n >= 0)
-        }
-        DataType::Timestamp(..) => matches!(value, Scalar::Interval { .. }),
+        DataType::Date32 | DataType::Timestamp(..) => matches!(value, Scalar::Interval { .. }),
         _ => false,
     };
     let reason = "the distance of a range frame does not go with its order key: use a number from 0 for numbers, \

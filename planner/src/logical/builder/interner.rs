@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::expr::{AggregateFn, Expr, WindowFn};
+use crate::expr::{Expr, WindowFn};
 
 /// Different expressions in the order in which they came.
 #[derive(Default)]
@@ -34,17 +34,13 @@ impl Interner {
     pub(super) fn into_exprs(self) -> Vec<Expr> {
         self.exprs
     }
-
-    pub(super) fn exprs(&self) -> &[Expr] {
-        &self.exprs
-    }
 }
 
 fn key(expr: &Expr) -> Key {
     let function = match expr {
         Expr::Aggregate { function, .. } => Some(WindowFn::Aggregate(*function)),
         Expr::Window { function, .. } => Some(*function),
-        _ => None::<AggregateFn>.map(WindowFn::Aggregate),
+        _ => None,
     };
     let children = expr.children();
     let first = children.first().and_then(|child| match &***child {

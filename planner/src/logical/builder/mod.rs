@@ -14,6 +14,8 @@ mod resolve;
 mod rows;
 mod select;
 mod sets;
+#[cfg(test)]
+mod tests;
 mod windows;
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Window functions in selections are computed by nodes of their own, one for each partitioning and order.
+//! Window functions in selections are computed by a node of their own, each once, however often it is written.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::super::{Field, LogicalPlan, PlanRef, Schema};
 use super::interner::Interner;
 use super::resolve::{has_window, refuse_aggregates};
 use crate::error::PlanError;
-use crate::expr::{Expr, ExprRef, WindowSpec, rewrite, try_rewrite};
+use crate::expr::{Expr, ExprRef, rewrite, try_rewrite};
 use crate::types::infer;
 
 /// The input with the results of all window functions in `exprs` appended, and the expressions with their columns
@@ -19,22 +19,13 @@ pub(super) fn split(input: PlanRef, exprs: Vec<Expr>) -> Result<(PlanRef, Vec<Ex
     for expr in &exprs {
         collect(expr, input.schema(), &mut found)?;
     }
-    let groups = grouped(found.exprs());
     let width = input.schema().len();
-    let mut columns = vec![0; found.exprs().len()];
-    for (column, &place) in groups.iter().flatten().enumerate() {
-        columns[place] = width + column;
-    }
-    let mut plan = input;
-    for group in &groups {
-        plan = node(plan, group.iter().map(|&place| &found.exprs()[place]))?;
-    }
     let column = |part: &Expr| match part {
-        Expr::Window { .. } => found.find(part).map(|place| Expr::Field(columns[place] as u32)),
+        Expr::Window { .. } => found.find(part).map(|place| Expr::Field((width + place) as u32)),
         _ => None,
     };
     let exprs = exprs.iter().map(|expr| rewrite(expr, &mut |part| column(part))).collect();
-    Ok((plan, exprs))
+    Ok((node(input, found.into_exprs())?, exprs))
 }
 
 fn collect(expr: &Expr, schema: &Schema, found: &mut Interner) -> Result<(), PlanError> {
@@ -64,29 +55,13 @@ fn collect(expr: &Expr, schema: &Schema, found: &mut Interner) -> Result<(), Pla
     Ok(())
 }
 
-/// The places of functions over one partitioning and order, in the order in which these come.
-fn grouped(windows: &[Expr]) -> Vec<Vec<usize>> {
-    let mut groups: Vec<(&WindowSpec, Vec<usize>)> = Vec::new();
-    for (place, expr) in windows.iter().enumerate() {
-        let Expr::Window { window, .. } = expr else { continue };
-        let same = |group: &&mut (&WindowSpec, Vec<usize>)| {
-            group.0.partition_by == window.partition_by && group.0.order_by == window.order_by
-        };
-        match groups.iter_mut().find(same) {
-            Some((_, places)) => places.push(place),
-            None => groups.push((window, vec![place])),
-        }
-    }
-    groups.into_iter().map(|(_, places)| places).collect()
-}
-
-fn node<'a>(input: PlanRef, windows: impl Iterator<Item = &'a Expr>) -> Result<PlanRef, PlanError> {
+fn node(input: PlanRef, windows: Vec<Expr>) -> Result<PlanRef, PlanError> {
     let mut fields = input.schema().fields.clone();
-    let mut exprs = Vec::new();
+    let mut exprs = Vec::with_capacity(windows.len());
     for window in windows {
-        let (data_type, nullable) = infer(window, input.schema())?;
+        let (data_type, nullable) = infer(&window, input.schema())?;
         let name: Arc<str> = window.to_sql(input.schema()).into();
-        exprs.push(Expr::Alias { expr: ExprRef::from(window.clone()), name: name.clone() });
+        exprs.push(Expr::Alias { expr: ExprRef::from(window), name: name.clone() });
         fields.push(Field { qualifier: None, name, data_type, nullable });
     }
     Ok(PlanRef::new(LogicalPlan::Window { input, exprs }, Arc::new(Schema { fields })))

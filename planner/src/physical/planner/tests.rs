@@ -313,7 +313,7 @@ fn windows_share_exchanges_and_orders() {
             order_by: order.map(|index| key(index, false)).into_iter().collect(),
             frame: None,
         };
-        let expr = Expr::Window { function, args: vec![], window: spec };
+        let expr = Expr::Window { function, args: vec![], window: spec, ignore_nulls: false };
         Expr::Alias { expr: expr.into(), name: "w".into() }
     };
     let exprs = vec![

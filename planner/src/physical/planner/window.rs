@@ -85,7 +85,7 @@ impl Planner<'_> {
         let mut functions = Vec::new();
         for place in &group.places {
             let expr = exprs::unalias(&exprs[*place]);
-            let Expr::Window { function, window, .. } = expr else { continue };
+            let Expr::Window { function, window, ignore_nulls, .. } = expr else { continue };
             let call = coerce_call(expr, &input.schema)?;
             let first = columns.len() as u32;
             columns.extend(call.args);
@@ -99,7 +99,7 @@ impl Planner<'_> {
                 args: (first..columns.len() as u32).collect(),
                 arg_types: call.arg_types,
                 frame: frame(*function, window),
-                ignore_nulls: false,
+                ignore_nulls: *ignore_nulls,
                 result: call.result,
             });
         }

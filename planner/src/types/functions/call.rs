@@ -47,6 +47,8 @@ pub(in super::super) enum Kind {
     Timestamp,
     /// A date or timestamp, as it is.
     Time,
+    /// A calendar interval.
+    Interval,
     List,
     Map,
     Struct,
@@ -85,6 +87,7 @@ impl Kind {
             },
             Self::Time if null || date_text => Some(timestamp()),
             Self::Time => of(is_time(&given)),
+            Self::Interval => of(matches!(given, DataType::Interval(_))),
             Self::List => of(matches!(given, DataType::List(_))),
             Self::Map => of(matches!(given, DataType::Map(..))),
             Self::Struct => of(matches!(given, DataType::Struct(_))),
@@ -103,6 +106,7 @@ impl Kind {
             Self::Written => "a value that can be written as a string",
             Self::Binary | Self::Bytes => "a string or binary",
             Self::Date | Self::Timestamp | Self::Time => "a date or timestamp",
+            Self::Interval => "an interval",
             Self::List => "a list",
             Self::Map => "a map",
             Self::Struct => "a struct",

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields};
 
-use super::super::coerce::{common_type, is_orderable};
+use super::super::coerce::{common_type, is_orderable, normal};
 use super::super::decimal::Decimal;
-use super::super::rules::Typed;
+use super::super::rules::{Typed, common};
 use super::call::Taken;
 use super::{Call, Kind};
 use crate::error::PlanError;
@@ -25,9 +25,9 @@ pub(super) fn typed(function: ScalarFn, call: &Call<'_>) -> Option<Result<Typed,
             taken.gives_or_null(item)
         }),
         F::ListContains => contains(call),
-        F::ListSort => ordered(call, |list, _| list),
+        F::ListSort => ordered(call, &[Kind::Boolean], |list, _| list),
         F::ListMax | F::ListMin => {
-            ordered(call, |_, item| item).map(|typed| Typed { nullable: true, ..typed })
+            ordered(call, &[], |_, item| item).map(|typed| Typed { nullable: true, ..typed })
         }
         F::ListDistinct | F::ListReverse => call.takes(&[Kind::List]).map(Taken::gives_first),
         F::ListJoin => join(call),
@@ -72,9 +72,11 @@ fn contains(call: &Call<'_>) -> Result<Typed, PlanError> {
 
 fn ordered(
     call: &Call<'_>,
+    options: &[Kind],
     result: fn(DataType, DataType) -> DataType,
 ) -> Result<Typed, PlanError> {
-    let taken = call.takes(&[Kind::List])?;
+    let kinds: Vec<Kind> = std::iter::once(Kind::List).chain(options.iter().copied()).collect();
+    let taken = call.takes_from(1, &kinds)?;
     let (list, item) = (taken.first(), item(&taken));
     if !is_orderable(&item) {
         return Err(call.site.argument(
@@ -88,7 +90,7 @@ fn ordered(
 }
 
 fn join(call: &Call<'_>) -> Result<Typed, PlanError> {
-    let mut taken = call.takes(&[Kind::List, Kind::String])?;
+    let mut taken = call.takes_from(2, &[Kind::List, Kind::String, Kind::String])?;
     taken.types[0] = DataType::new_list(DataType::Utf8View, true);
     Ok(taken.gives(DataType::Utf8View))
 }
@@ -113,10 +115,21 @@ fn sum(call: &Call<'_>) -> Result<Typed, PlanError> {
     Ok(taken.gives_or_null(result))
 }
 
+/// Of integers by an integer, of dates or timestamps by an interval.
 fn sequence(call: &Call<'_>) -> Result<Typed, PlanError> {
-    let mut taken = call.takes_from(2, &[Kind::Integer, Kind::Integer, Kind::Integer])?;
-    taken.types = vec![DataType::Int64; call.args.len()];
-    Ok(taken.gives(DataType::new_list(DataType::Int64, true)))
+    let times = matches!(
+        call.args.first().map(|arg| &arg.data_type),
+        Some(DataType::Date32 | DataType::Timestamp(..))
+    );
+    if !times {
+        let mut taken = call.takes_from(2, &[Kind::Integer, Kind::Integer, Kind::Integer])?;
+        taken.types = vec![DataType::Int64; call.args.len()];
+        return Ok(taken.gives(DataType::new_list(DataType::Int64, true)));
+    }
+    let mut taken = call.takes_from(2, &[Kind::Time, Kind::Time, Kind::Interval])?;
+    let common = common(call.args[..2].iter(), call.name, call.site)?;
+    taken.types[..2].fill(common.clone());
+    Ok(taken.gives(DataType::new_list(common, true)))
 }
 
 /// Names, which are constants, and values by turns.
@@ -137,7 +150,7 @@ fn make_struct(call: &Call<'_>) -> Result<Typed, PlanError> {
         if fields.iter().any(|field: &Arc<Field>| field.name() == &**name) {
             return Err(call.site.invalid(format!("the struct has two fields `{name}`")));
         }
-        let value = super::super::coerce::normal(&pair[1].data_type);
+        let value = normal(&pair[1].data_type);
         fields.push(Arc::new(Field::new(&**name, value.clone(), pair[1].nullable)));
         types.extend([DataType::Utf8View, value]);
     }

@@ -49,7 +49,7 @@ pub(super) fn typed(function: ScalarFn, call: &Call<'_>) -> Option<Result<Typed,
         F::BitNot => call.takes(&[Kind::Integer]).map(|taken| taken.gives_first()),
         F::WidthBucket => call
             .takes(&[Kind::Double, Kind::Double, Kind::Double, Kind::Long])
-            .map(|taken| taken.gives(DataType::Int64)),
+            .map(|taken| taken.gives_or_null(DataType::Int64)),
         F::Rand => {
             call.takes_from(0, &[Kind::Long]).map(|taken| taken.gives_always(DataType::Float64))
         }

@@ -2,6 +2,7 @@
 
 use arrow_schema::DataType;
 
+use super::super::coerce::can_cast;
 use super::super::rules::Typed;
 use super::Call;
 use super::Kind::{Any, Binary, Bytes, Int, Integer, Long, String as Str, Written};
@@ -20,18 +21,15 @@ pub(super) fn typed(function: ScalarFn, call: &Call<'_>) -> Option<Result<Typed,
         F::Substring => call.takes_from(2, &[Str, Int, Int]).map(gives_string),
         F::Left | F::Right | F::Repeat => call.takes(&[Str, Int]).map(gives_string),
         F::Concat => call.takes_many(&[Written], Written).map(gives_string),
-        F::ConcatWs => call.takes_many(&[Str], Written).map(|taken| {
-            let mut typed = taken.gives(DataType::Utf8View);
-            typed.nullable = call.args[0].nullable;
-            typed
-        }),
+        F::ConcatWs => concat_ws(call),
         F::Contains | F::StartsWith | F::EndsWith => call.takes(&[Str, Str]).map(gives_boolean),
-        F::Position => call.takes(&[Str, Str]).map(gives_int),
-        F::Replace | F::Translate => call.takes(&[Str, Str, Str]).map(gives_string),
+        F::Position => call.takes_from(2, &[Str, Str, Int]).map(gives_int),
+        F::Replace => call.takes_from(2, &[Str, Str, Str]).map(gives_string),
+        F::Translate => call.takes(&[Str, Str, Str]).map(gives_string),
         F::LPad | F::RPad => call.takes_from(2, &[Str, Int, Str]).map(gives_string),
         F::SplitPart => call.takes(&[Str, Str, Int]).map(gives_string),
         F::Split => call
-            .takes(&[Str, Str])
+            .takes_from(2, &[Str, Str, Int])
             .map(|taken| taken.gives(DataType::new_list(DataType::Utf8View, true))),
         F::Ascii => call.takes(&[Str]).map(gives_int),
         F::Chr => call.takes(&[Long]).map(gives_string),
@@ -43,4 +41,26 @@ pub(super) fn typed(function: ScalarFn, call: &Call<'_>) -> Option<Result<Typed,
         F::Hash => call.takes_many(&[Any], Any).map(|taken| taken.gives_always(DataType::Int64)),
         _ => return None,
     })
+}
+
+/// A separator, then values and lists of strings; NULL only if the separator is.
+fn concat_ws(call: &Call<'_>) -> Result<Typed, PlanError> {
+    let mut taken = call.takes_many(&[Str], Any)?;
+    for (position, arg) in taken.types.iter_mut().enumerate() {
+        *arg = match &*arg {
+            DataType::List(_) => DataType::new_list(DataType::Utf8View, true),
+            value if can_cast(value, &DataType::Utf8View) => DataType::Utf8View,
+            _ => {
+                let expected = "a string or a list of strings";
+                return Err(call.site.argument(
+                    call.name,
+                    position,
+                    expected,
+                    &call.args[position],
+                ));
+            }
+        };
+    }
+    let nullable = call.args[0].nullable;
+    Ok(Typed { nullable, ..taken.gives(DataType::Utf8View) })
 }

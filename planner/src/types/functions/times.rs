@@ -4,7 +4,7 @@ use arrow_schema::{DataType, TimeUnit};
 
 use super::super::rules::Typed;
 use super::Call;
-use super::Kind::{Date, Int, Number, String as Str, Time, Timestamp};
+use super::Kind::{Boolean, Date, Int, Number, String as Str, Time, Timestamp};
 use super::call::timestamp;
 use crate::error::PlanError;
 use crate::expr::{Scalar, ScalarFn};
@@ -26,9 +26,9 @@ pub(super) fn typed(function: ScalarFn, call: &Call<'_>) -> Option<Result<Typed,
         F::DateTrunc => date_trunc(call),
         F::DateAdd | F::DateSub | F::AddMonths => call.takes(&[Date, Int]).map(gives_date),
         F::DateDiff => call.takes(&[Date, Date]).map(gives_int),
-        F::MonthsBetween => {
-            call.takes(&[Timestamp, Timestamp]).map(|taken| taken.gives(DataType::Float64))
-        }
+        F::MonthsBetween => call
+            .takes_from(2, &[Timestamp, Timestamp, Boolean])
+            .map(|taken| taken.gives(DataType::Float64)),
         F::LastDay => call.takes(&[Date]).map(gives_date),
         F::MakeDate => call.takes(&[Int, Int, Int]).map(gives_date),
         F::ToDate => call.takes_from(1, &[Str, Str]).map(gives_date),
@@ -40,7 +40,8 @@ pub(super) fn typed(function: ScalarFn, call: &Call<'_>) -> Option<Result<Typed,
         F::TimestampSeconds => call.takes(&[Number]).map(|mut taken| {
             let exact = taken.first().is_integer();
             taken.types = vec![if exact { DataType::Int64 } else { DataType::Float64 }];
-            taken.gives(DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())))
+            let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+            if exact { taken.gives(utc) } else { taken.gives_or_null(utc) }
         }),
         F::ToZone => to_zone(call),
         _ => return None,

@@ -1,15 +1,19 @@
 //! Expressions and types as text in the manner of SQL, for column names, plans and messages. Long ones are cut off:
 //! the text of an expression is for people, and says nothing that the program relies on.
 
-use std::fmt::Write;
+mod scalar;
+#[cfg(test)]
+mod tests;
+mod types;
 
-use arrow_schema::{DataType, IntervalUnit};
+use std::fmt::{self, Write};
 
+use self::scalar::scalar;
+pub use self::types::type_name;
 use super::{
-    BinaryOp, ColumnName, Expr, Frame, FrameBound, FrameUnit, Scalar, SortKey, UnaryOp, WindowSpec,
+    BinaryOp, ColumnName, Expr, ExprRef, Frame, FrameBound, FrameUnit, SortKey, UnaryOp, WindowSpec,
 };
 use crate::logical::Schema;
-use crate::types::civil_from_days;
 
 /// Bytes after which nothing more is begun.
 const TEXT_BYTES: usize = 400;
@@ -189,21 +193,21 @@ impl Text<'_> {
         }
     }
 
-    fn terms(&mut self, terms: &[super::ExprRef], separator: &str, place: Binding) {
+    fn terms(&mut self, terms: &[ExprRef], separator: &str, place: Binding) {
         self.cut(terms, separator, |text, term| text.expr(term, place));
     }
 
-    fn list(&mut self, values: &[super::ExprRef]) {
+    fn list(&mut self, values: &[ExprRef]) {
         self.cut(values, ", ", |text, value| text.expr(value, Binding::Loosest));
     }
 
-    fn call(&mut self, name: &str, args: &[super::ExprRef]) {
+    fn call(&mut self, name: &str, args: &[ExprRef]) {
         self.write(format_args!("{name}("));
         self.list(args);
         self.out.push(')');
     }
 
-    fn arguments(&mut self, function: &str, args: &[super::ExprRef]) {
+    fn arguments(&mut self, function: &str, args: &[ExprRef]) {
         if args.is_empty() && function == "count" {
             self.out.push('*');
         } else {
@@ -251,13 +255,13 @@ impl Text<'_> {
         }
     }
 
-    fn write(&mut self, text: std::fmt::Arguments<'_>) {
+    fn write(&mut self, text: fmt::Arguments<'_>) {
         write_to(&mut self.out, text);
     }
 }
 
 /// Writing to a string does not fail.
-fn write_to(out: &mut String, text: std::fmt::Arguments<'_>) {
+fn write_to(out: &mut String, text: fmt::Arguments<'_>) {
     let _ = out.write_fmt(text);
 }
 
@@ -341,172 +345,4 @@ fn frame_text(frame: &Frame) -> String {
         FrameBound::UnboundedFollowing => "UNBOUNDED FOLLOWING".to_owned(),
     };
     format!("{unit} BETWEEN {} AND {}", bound(&frame.start), bound(&frame.end))
-}
-
-impl std::fmt::Display for Scalar {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut text = String::new();
-        scalar(self, &mut text);
-        f.write_str(&text)
-    }
-}
-
-fn scalar(value: &Scalar, out: &mut String) {
-    match value {
-        Scalar::Null(_) => out.push_str("NULL"),
-        Scalar::Boolean(value) => write_to(out, format_args!("{value}")),
-        Scalar::Float32(value) => write_to(out, format_args!("{value:?}")),
-        Scalar::Float64(value) => write_to(out, format_args!("{value:?}")),
-        Scalar::Decimal128 { value, scale, .. } => decimal(*value, *scale, out),
-        Scalar::Utf8(text) => string(text, out),
-        Scalar::Binary(bytes) => {
-            out.push_str("X'");
-            for byte in bytes.iter().take(32) {
-                write_to(out, format_args!("{byte:02X}"));
-            }
-            out.push_str(if bytes.len() > 32 { "...'" } else { "'" });
-        }
-        Scalar::Date32(days) => {
-            let (year, month, day) = civil_from_days(*days);
-            write_to(out, format_args!("DATE '{year:04}-{month:02}-{day:02}'"));
-        }
-        Scalar::Timestamp { micros, zone } => timestamp(*micros, zone.as_deref(), out),
-        Scalar::Interval { months, days, nanos } => interval(*months, *days, *nanos, out),
-        Scalar::List(values, _) => {
-            out.push('[');
-            for (position, value) in values.iter().take(TERMS).enumerate() {
-                out.push_str(if position > 0 { ", " } else { "" });
-                scalar(value, out);
-            }
-            if values.len() > TERMS {
-                write_to(out, format_args!(", ... {} more", values.len() - TERMS));
-            }
-            out.push(']');
-        }
-        integer => write_to(out, format_args!("{}", integer.as_integer().unwrap_or_default())),
-    }
-}
-
-fn string(text: &str, out: &mut String) {
-    let end = text.char_indices().nth(100).map_or(text.len(), |(end, _)| end);
-    out.push('\'');
-    for character in text[..end].chars() {
-        match character {
-            '\'' => out.push_str("''"),
-            '\n' => out.push_str("\\n"),
-            other => out.push(other),
-        }
-    }
-    out.push_str(if end < text.len() { "...'" } else { "'" });
-}
-
-fn decimal(value: i128, scale: i8, out: &mut String) {
-    let Ok(places @ 1..) = usize::try_from(scale) else {
-        write_to(out, format_args!("{value}"));
-        (scale..0).for_each(|_| out.push('0'));
-        return;
-    };
-    let sign = if value < 0 { "-" } else { "" };
-    let digits = format!("{:0>width$}", value.unsigned_abs(), width = places + 1);
-    let (whole, part) = digits.split_at(digits.len() - places);
-    write_to(out, format_args!("{sign}{whole}.{part}"));
-}
-
-fn timestamp(micros: i64, zone: Option<&str>, out: &mut String) {
-    let seconds = micros.div_euclid(1_000_000);
-    // Of 2^63 microseconds there are about 10^8 days.
-    let (year, month, day) = civil_from_days(seconds.div_euclid(86_400) as i32);
-    let time = seconds.rem_euclid(86_400);
-    let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
-    write_to(
-        out,
-        format_args!("TIMESTAMP '{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}"),
-    );
-    let part = micros.rem_euclid(1_000_000);
-    if part > 0 {
-        let digits = format!(".{part:06}");
-        out.push_str(digits.trim_end_matches('0'));
-    }
-    // The instant is written in UTC, whatever zone it is shown in.
-    out.push_str(if zone.is_some() { "Z'" } else { "'" });
-}
-
-fn interval(months: i32, days: i32, nanos: i64, out: &mut String) {
-    out.push_str("INTERVAL '");
-    let mut parts = Vec::new();
-    if months != 0 {
-        parts.push(format!("{months} months"));
-    }
-    if days != 0 {
-        parts.push(format!("{days} days"));
-    }
-    if nanos != 0 || parts.is_empty() {
-        parts.push(format!("{} seconds", nanos as f64 / 1e9));
-    }
-    write_to(out, format_args!("{}'", parts.join(" ")));
-}
-
-/// A type in the manner of SQL: `bigint`, `decimal(15,2)`, `list<string>`.
-#[must_use]
-pub fn type_name(data_type: &DataType) -> String {
-    let plain = match data_type {
-        DataType::Null => "null",
-        DataType::Boolean => "boolean",
-        DataType::Int8 => "tinyint",
-        DataType::Int16 => "smallint",
-        DataType::Int32 => "int",
-        DataType::Int64 => "bigint",
-        DataType::UInt8 => "unsigned tinyint",
-        DataType::UInt16 => "unsigned smallint",
-        DataType::UInt32 => "unsigned int",
-        DataType::UInt64 => "unsigned bigint",
-        DataType::Float16 => "half",
-        DataType::Float32 => "float",
-        DataType::Float64 => "double",
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "string",
-        DataType::Binary
-        | DataType::LargeBinary
-        | DataType::BinaryView
-        | DataType::FixedSizeBinary(_) => "binary",
-        DataType::Date32 | DataType::Date64 => "date",
-        DataType::Time32(_) | DataType::Time64(_) => "time",
-        DataType::Timestamp(_, None) => "timestamp",
-        DataType::Duration(_) => "duration",
-        DataType::Interval(IntervalUnit::YearMonth) => "interval year to month",
-        DataType::Interval(_) => "interval",
-        _ => return nested_name(data_type),
-    };
-    plain.to_owned()
-}
-
-fn nested_name(data_type: &DataType) -> String {
-    match data_type {
-        DataType::Timestamp(_, Some(zone)) => format!("timestamp({zone})"),
-        DataType::Decimal32(precision, scale)
-        | DataType::Decimal64(precision, scale)
-        | DataType::Decimal128(precision, scale)
-        | DataType::Decimal256(precision, scale) => format!("decimal({precision},{scale})"),
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _) => format!("list<{}>", type_name(item.data_type())),
-        DataType::Struct(fields) => {
-            let field = |field: &std::sync::Arc<arrow_schema::Field>| {
-                format!("{}: {}", field.name(), type_name(field.data_type()))
-            };
-            format!("struct<{}>", fields.iter().map(field).collect::<Vec<_>>().join(", "))
-        }
-        DataType::Map(entries, _) => match entries.data_type() {
-            DataType::Struct(fields) => {
-                let names: Vec<_> =
-                    fields.iter().map(|field| type_name(field.data_type())).collect();
-                format!("map<{}>", names.join(", "))
-            }
-            other => format!("map<{}>", type_name(other)),
-        },
-        DataType::Dictionary(_, values) => type_name(values),
-        DataType::RunEndEncoded(_, values) => type_name(values.data_type()),
-        _ => "union".to_owned(),
-    }
 }

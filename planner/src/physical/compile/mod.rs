@@ -3,6 +3,9 @@
 //! Takes time linear in the size of the expressions, however deep they are or often parts are shared. Values that
 //! are written out are given the type that is wanted of them where that is exact; nothing else is computed here.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 
 use arrow_schema::{DataType, TimeUnit};
