@@ -2,7 +2,6 @@
 //!
 //! Doubles are rounded as they are written: 2.675 to two digits is 2.68, though the double is a little less.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray};
@@ -136,10 +135,9 @@ pub(super) fn to_digits(
                 }
                 _ => cast(array, &DataType::Float64, false)?,
             };
-            let mut text = String::new();
             let rounded = doubles
                 .as_primitive::<Float64Type>()
-                .unary::<_, Float64Type>(|value| double(value, rounding, digits as i32, &mut text));
+                .unary::<_, Float64Type>(|value| double(value, rounding, digits as i32));
             cast(&(Arc::new(rounded) as ArrayRef), result, false)
         }
         _ => decimals(array, rounding, digits, result),
@@ -171,7 +169,7 @@ fn integers(
 }
 
 /// A double rounded as it is written. Only what is close to a half is looked at digit by digit.
-fn double(value: f64, rounding: Rounding, digits: i32, text: &mut String) -> f64 {
+fn double(value: f64, rounding: Rounding, digits: i32) -> f64 {
     if !value.is_finite() || value == 0.0 {
         return value;
     }
@@ -190,10 +188,7 @@ fn double(value: f64, rounding: Rounding, digits: i32, text: &mut String) -> f64
             return rounding.float(scaled) / power;
         }
     }
-    text.clear();
-    let written =
-        write!(text, "{value:e}").ok().and_then(|()| by_digits(text, rounding, digits, value));
-    written.unwrap_or(value)
+    by_digits(&format!("{value:e}"), rounding, digits, value).unwrap_or(value)
 }
 
 /// Rounds `d.ddde±x`, and reads the result.
