@@ -1,6 +1,7 @@
 //! IN over constants: the set is made once an operator.
 
 use std::collections::HashSet;
+use std::hash::Hash;
 
 use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, ByteView, downcast_primitive,
@@ -91,16 +92,29 @@ where
             Ok(BooleanBuffer::collect_bool(values.len(), is_in))
         });
     }
-    let hashed: Hashed<[u64; 4]> = set.iter().map(|value| bytes_of(*value)).collect();
+    if size_of::<T::Native>() <= size_of::<u64>() {
+        return hashed::<T, u64>(set, |value| words(value)[0]);
+    }
+    hashed::<T, [u64; 4]>(set, words)
+}
+
+fn hashed<T: ArrowPrimitiveType, K>(
+    set: &[T::Native],
+    key: impl Fn(T::Native) -> K + Send + Sync + 'static,
+) -> Box<Contains>
+where
+    K: Eq + Hash + Send + Sync + 'static,
+{
+    let keys: Hashed<K> = set.iter().map(|value| key(*value)).collect();
     Box::new(move |array| {
         let values = array.as_primitive::<T>().values();
-        Ok(BooleanBuffer::collect_bool(values.len(), |row| hashed.contains(&bytes_of(values[row]))))
+        Ok(BooleanBuffer::collect_bool(values.len(), |row| keys.contains(&key(values[row]))))
     })
 }
 
 /// The bytes of a value of at most 32 bytes, with zeros after them.
 #[inline]
-fn bytes_of<T: ArrowNativeTypeOp + ToByteSlice>(value: T) -> [u64; 4] {
+fn words<T: ToByteSlice>(value: T) -> [u64; 4] {
     let mut words = [0u64; 4];
     for (word, bytes) in words.iter_mut().zip(value.to_byte_slice().chunks(8)) {
         let mut padded = [0; 8];
@@ -128,9 +142,7 @@ fn strings(set: &ArrayRef) -> Box<Contains> {
         Ok(BooleanBuffer::collect_bool(views.len(), |row| {
             let view = views[row];
             if length(view) > INLINE_BYTES {
-                !long.is_empty()
-                    && binary.value(row).len() == length(view) as usize
-                    && long.contains(binary.value(row))
+                !long.is_empty() && long.contains(binary.value(row))
             } else if short.len() <= FEW {
                 short.iter().fold(false, |found, one| found | (*one == view))
             } else {

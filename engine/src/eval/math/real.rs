@@ -61,7 +61,7 @@ pub(super) fn of_two(function: ScalarFn, left: &Value, right: &Value) -> Result<
     let rows = if left.is_constant() { right.array().len() } else { left.array().len() };
     let arguments = Arguments { function, values: &values, rows };
     let (a, b) = (Column::<Float64Type>::of(&values[0]), Column::<Float64Type>::of(&values[1]));
-    let compute = if function == ScalarFn::Pow { power } else { f64::atan2 };
+    let compute: fn(f64, f64) -> f64 = if function == ScalarFn::Pow { power } else { f64::atan2 };
     let of = arguments.primitives::<Float64Type>(|row| Ok(compute(a.get(row), b.get(row))))?;
     Ok(Value::of(of))
 }

@@ -2,7 +2,6 @@
 //!
 //! Doubles are rounded as they are written: 2.675 to two digits is 2.68, though the double is a little less.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array};
@@ -141,6 +140,9 @@ pub(super) fn to_digits(
             let round = |value: &f64| double(*value, rounding, digits as i32, &mut text);
             let values = doubles.values().iter().map(round).collect();
             let rounded = Float64Array::new(values, doubles.nulls().cloned());
+            let rounded = doubles
+                .as_primitive::<Float64Type>()
+                .unary::<_, Float64Type>(|value| double(value, rounding, digits as i32));
             cast(&(Arc::new(rounded) as ArrayRef), result, false)
         }
         _ => decimals(array, rounding, digits, result),
@@ -172,7 +174,7 @@ fn integers(
 }
 
 /// A double rounded as it is written. Only what is close to a half is looked at digit by digit.
-fn double(value: f64, rounding: Rounding, digits: i32, text: &mut String) -> f64 {
+fn double(value: f64, rounding: Rounding, digits: i32) -> f64 {
     if !value.is_finite() || value == 0.0 {
         return value;
     }
@@ -191,10 +193,7 @@ fn double(value: f64, rounding: Rounding, digits: i32, text: &mut String) -> f64
             return rounding.float(scaled) / power;
         }
     }
-    text.clear();
-    let written =
-        write!(text, "{value:e}").ok().and_then(|()| by_digits(text, rounding, digits, value));
-    written.unwrap_or(value)
+    by_digits(&format!("{value:e}"), rounding, digits, value).unwrap_or(value)
 }
 
 /// Rounds `d.ddde±x`, and reads the result.
