@@ -122,7 +122,7 @@ impl Loader {
 
 /// State of fewer bytes is not worth a spill.
 pub(super) fn worth_spilling(task: &Task) -> usize {
-    const BYTES: usize = 256 << 10;
+    const BYTES: usize = 1 << 20;
     const PART_OF_FLOOR: u64 = 16;
     BYTES.min((task.runtime.budget.floor() / PART_OF_FLOOR) as usize)
 }

@@ -14,7 +14,8 @@ use super::build::{Built, Loader, Seen};
 use super::plan::Plan;
 use super::probe::Prober;
 use super::side::{Layout, Stored};
-use super::spilled::{self, SpilledBuild, pieces};
+use super::partition::pieces;
+use super::spilled::{self, SpilledBuild};
 use crate::executor::{TableKey, Task, TaskError};
 use crate::operators::batches::{BatchStream, BoxBatches, batch_of};
 

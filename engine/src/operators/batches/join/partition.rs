@@ -7,7 +7,7 @@ use super::build::worth_spilling;
 use super::keys::{KeyMatch, Keys};
 use super::side::Layout;
 use crate::executor::{Task, TaskError};
-use crate::operators::batches::{SpillWriter, Spilled, take};
+use crate::operators::batches::{BATCH_ROWS, SpillWriter, Spilled, take};
 
 const BITS: u32 = 5;
 /// Partitions of one level.
@@ -45,6 +45,11 @@ impl<'a> Partitioner<'a> {
 
     /// Adds a batch; of rows whose keys match nothing only if they are wanted.
     pub(super) fn push(&mut self, batch: &RecordBatch, dead: bool) -> Result<(), TaskError> {
+        let rows = super::columns::rows_max(&self.layout.schema).min(BATCH_ROWS);
+        pieces(batch, rows).try_for_each(|batch| self.push_piece(&batch, dead))
+    }
+
+    fn push_piece(&mut self, batch: &RecordBatch, dead: bool) -> Result<(), TaskError> {
         let keys = self.form.keys(&self.layout.keys(batch), batch.num_rows());
         let partitions = self.partitions(&keys?, dead);
         let (order, ends) = sort(&partitions);
@@ -99,6 +104,12 @@ impl<'a> Partitioner<'a> {
         self.flush()?;
         self.writer.finish()
     }
+}
+
+/// A batch in pieces of at most so many rows.
+pub(super) fn pieces(batch: &RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> {
+    let len = batch.num_rows();
+    (0..len).step_by(rows).map(move |first| batch.slice(first, rows.min(len - first)))
 }
 
 /// The partition of a hash.

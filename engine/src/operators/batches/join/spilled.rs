@@ -14,7 +14,7 @@ use arrow::compute::filter_record_batch;
 
 use super::bits::Bits;
 use super::build::{Built, Loader, Seen};
-use super::partition::{self, LEVELS, PARTITIONS, Partitioner};
+use super::partition::{self, LEVELS, PARTITIONS, Partitioner, pieces};
 use super::plan::Plan;
 use super::probe::Prober;
 use super::runs::{RunWriter, Runs};
@@ -80,9 +80,7 @@ pub(super) fn join(
     let mut left = Stored::new(left, side);
     let mut partitioner = Partitioner::new(task, &plan.form, &layout, 0)?;
     while let Some(batch) = left.next()? {
-        for batch in pieces(&batch, plan.rows_max) {
-            partitioner.push(&batch, plan.gives.left_alone)?;
-        }
+        partitioner.push(&batch, plan.gives.left_alone)?;
     }
     let left = partitioner.finish()?;
     let runs = Runs::new(task, &plan.numbered, plan.rows_max);
@@ -242,12 +240,6 @@ fn give_alone(prober: &Prober, run: &mut RunWriter) -> Result<(), TaskError> {
         next = after;
     }
     Ok(())
-}
-
-/// A batch in pieces of at most so many rows.
-pub(super) fn pieces(batch: &RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> {
-    let len = batch.num_rows();
-    (0..len).step_by(rows).map(move |first| batch.slice(first, rows.min(len - first)))
 }
 
 /// Batches in memory, then a stream.
