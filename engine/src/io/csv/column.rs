@@ -9,9 +9,9 @@ use arrow::array::{
 };
 use arrow::compute::kernels::cast_utils::{Parser, parse_decimal, string_to_datetime};
 use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, Decimal256Type, DecimalType, Float32Type,
-    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time64MicrosecondType, TimeUnit,
-    TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, Decimal256Type, DecimalType,
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time64MicrosecondType,
+    TimeUnit, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use chrono::Utc;
 
@@ -29,7 +29,8 @@ pub(super) fn column(data_type: &DataType, rows: usize) -> Option<Box<dyn Column
     macro_rules! primitive {
         ($arrow:ty, $parse:expr) => {
             Box::new(Primitive {
-                builder: PrimitiveBuilder::<$arrow>::with_capacity(rows).with_data_type(data_type.clone()),
+                builder: PrimitiveBuilder::<$arrow>::with_capacity(rows)
+                    .with_data_type(data_type.clone()),
                 parse: $parse,
             })
         };
@@ -48,22 +49,31 @@ pub(super) fn column(data_type: &DataType, rows: usize) -> Option<Box<dyn Column
         DataType::Float64 => primitive!(Float64Type, |field: &[u8]| text(field)?.parse().ok()),
         DataType::Date32 => primitive!(Date32Type, date),
         DataType::Time64(TimeUnit::Microsecond) => {
-            primitive!(Time64MicrosecondType, |field: &[u8]| Time64MicrosecondType::parse(text(field)?))
+            primitive!(Time64MicrosecondType, |field: &[u8]| Time64MicrosecondType::parse(text(
+                field
+            )?))
         }
         DataType::Decimal128(precision, scale) => {
             let (precision, scale) = (*precision, *scale);
-            primitive!(Decimal128Type, move |field: &[u8]| decimal::<Decimal128Type>(field, precision, scale))
+            primitive!(Decimal128Type, move |field: &[u8]| decimal::<Decimal128Type>(
+                field, precision, scale
+            ))
         }
         DataType::Decimal256(precision, scale) => {
             let (precision, scale) = (*precision, *scale);
-            primitive!(Decimal256Type, move |field: &[u8]| decimal::<Decimal256Type>(field, precision, scale))
+            primitive!(Decimal256Type, move |field: &[u8]| decimal::<Decimal256Type>(
+                field, precision, scale
+            ))
         }
         DataType::Timestamp(TimeUnit::Microsecond, zone) => {
             let zone: Option<Tz> = match zone {
                 Some(zone) => Some(zone.parse().ok()?),
                 None => None,
             };
-            primitive!(TimestampMicrosecondType, move |field: &[u8]| timestamp(field, zone.as_ref()))
+            primitive!(TimestampMicrosecondType, move |field: &[u8]| timestamp(
+                field,
+                zone.as_ref()
+            ))
         }
         DataType::Utf8View => Box::new(StringViewBuilder::with_capacity(rows)),
         DataType::BinaryView => Box::new(BinaryViewBuilder::with_capacity(rows)),

@@ -39,10 +39,18 @@ impl Kind {
             _ if signed(field).is_some() => Self::Integer,
             // Whole numbers beyond 64 bits would lose digits.
             _ if digits && number() => Self::Text,
-            Some(byte) if (byte.is_ascii_digit() || b"-+.".contains(byte)) && number() => Self::Float,
+            Some(byte) if (byte.is_ascii_digit() || b"-+.".contains(byte)) && number() => {
+                Self::Float
+            }
             _ if boolean(field).is_some() => Self::Boolean,
-            Some(byte) if byte.is_ascii_digit() && field.len() == 10 && date(field).is_some() => Self::Date,
-            Some(byte) if byte.is_ascii_digit() && field.len() > 10 && timestamp(field, None).is_some() => {
+            Some(byte) if byte.is_ascii_digit() && field.len() == 10 && date(field).is_some() => {
+                Self::Date
+            }
+            Some(byte)
+                if byte.is_ascii_digit()
+                    && field.len() > 10
+                    && timestamp(field, None).is_some() =>
+            {
                 Self::Timestamp
             }
             _ => Self::Text,
@@ -102,11 +110,18 @@ pub(crate) fn infer(
             }
         }
     }
-    let field = |(name, kind): (String, Kind)| Arc::new(Field::new(name, kind.data_type(), true)) as FieldRef;
+    let field = |(name, kind): (String, Kind)| {
+        Arc::new(Field::new(name, kind.data_type(), true)) as FieldRef
+    };
     Ok(columns.into_iter().map(field).collect())
 }
 
-fn inspect(file: &TableFile, options: &CsvOptions, bytes: u64, sample: bool) -> Result<Head, FileError> {
+fn inspect(
+    file: &TableFile,
+    options: &CsvOptions,
+    bytes: u64,
+    sample: bool,
+) -> Result<Head, FileError> {
     let bytes = head(file, bytes)?;
     let dialect = Dialect::of(options, false);
     let content = bytes.as_slice();
@@ -128,7 +143,11 @@ fn inspect(file: &TableFile, options: &CsvOptions, bytes: u64, sample: bool) -> 
             let field = &content[token.start..token.end];
             let null = !token.quoted && options.nulls.iter().any(|null| null.as_bytes() == field);
             if !null && *kind != Kind::Text {
-                *kind = kind.and(if token.quoted && token.escaped { Kind::Text } else { Kind::of(field.trim_ascii()) });
+                *kind = kind.and(if token.quoted && token.escaped {
+                    Kind::Text
+                } else {
+                    Kind::of(field.trim_ascii())
+                });
             }
         }
     }
@@ -211,7 +230,9 @@ pub(crate) fn cuttable(files: &[TableFile], options: &CsvOptions) -> Result<bool
         let dialect = Dialect::of(options, false);
         let mut records = Records { dialect, bytes: &bytes, at: 0, fields: Vec::new() };
         while let Some(fields) = records.next() {
-            let spans = |token: &Token| token.quoted && memchr::memchr(b'\n', &bytes[token.start..token.end]).is_some();
+            let spans = |token: &Token| {
+                token.quoted && memchr::memchr(b'\n', &bytes[token.start..token.end]).is_some()
+            };
             if fields.iter().any(spans) {
                 return Ok(false);
             }

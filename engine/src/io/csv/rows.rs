@@ -84,7 +84,12 @@ impl CsvRows {
             BadRecords::Keep(column) => Some(column.as_str()),
             _ => None,
         };
-        let of_table = || how.columns.iter().map(|field| field.name().clone()).filter(|name| Some(name.as_str()) != kept);
+        let of_table = || {
+            how.columns
+                .iter()
+                .map(|field| field.name().clone())
+                .filter(|name| Some(name.as_str()) != kept)
+        };
         let names = match how.options.header {
             true => infer::header(file, how.options)?,
             false => of_table().collect(),
@@ -94,7 +99,8 @@ impl CsvRows {
         };
         let targets: Vec<Option<usize>> = names.iter().map(place).collect();
         let absent = (0..wanted.len()).filter(|at| !targets.contains(&Some(*at))).collect();
-        let divided = range.start > 0 || (range.end < file.bytes && compression(&file.path).splittable());
+        let divided =
+            range.start > 0 || (range.end < file.bytes && compression(&file.path).splittable());
         let mut source = Source {
             task: Rc::clone(task),
             file: file.clone(),
@@ -180,15 +186,21 @@ impl CsvRows {
             // An empty field in quotes is a string, and nothing else.
             let text = String::from_utf8_lossy(content);
             match (&text, self.invalid_utf8) {
-                (Cow::Owned(replaced), InvalidUtf8::Lossy) if columns[target].push(replaced.as_bytes()) => {}
+                (Cow::Owned(replaced), InvalidUtf8::Lossy)
+                    if columns[target].push(replaced.as_bytes()) => {}
                 (Cow::Owned(_), InvalidUtf8::Fail) => {
-                    return Err((Some(target), "is not UTF-8; convert it, or choose InvalidUtf8::Lossy or Skip".into()));
+                    return Err((
+                        Some(target),
+                        "is not UTF-8; convert it, or choose InvalidUtf8::Lossy or Skip".into(),
+                    ));
                 }
                 (Cow::Owned(_), InvalidUtf8::Skip) => return Err((Some(target), String::new())),
                 _ => {
                     let data_type = self.wanted[target].data_type();
                     let shown: String = text.chars().take(60).collect();
-                    let reason = format!("{shown:?} is no {data_type}; give a schema, nulls that name it, or other BadRecords");
+                    let reason = format!(
+                        "{shown:?} is no {data_type}; give a schema, nulls that name it, or other BadRecords"
+                    );
                     return Err((Some(target), reason));
                 }
             }
@@ -205,7 +217,9 @@ impl CsvRows {
     /// Adds rows to the columns. Returns how many.
     fn fill(&mut self, columns: &mut [Box<dyn Column>]) -> Result<usize, FileError> {
         let mut rows = 0;
-        while rows < BATCH_ROWS && (rows - self.bad.dropped()) < self.left.min(BATCH_ROWS as u64) as usize {
+        while rows < BATCH_ROWS
+            && (rows - self.bad.dropped()) < self.left.min(BATCH_ROWS as u64) as usize
+        {
             let Some(Record { range, wrong }) = self.source.next()? else { break };
             let pushed = match wrong {
                 None => self.push(columns),
@@ -295,7 +309,10 @@ impl Source {
         if !self.divided || !self.fields.iter().any(spans) {
             return Ok(());
         }
-        Err(self.error(start, "a quoted field holds a newline, but the file is read in parts; set multi_line"))
+        Err(self.error(
+            start,
+            "a quoted field holds a newline, but the file is read in parts; set multi_line",
+        ))
     }
 
     fn error(&self, start: usize, reason: &str) -> FileError {

@@ -49,7 +49,8 @@ fn columns_are_found_by_the_header_of_each_file() {
     write(dir.path(), "3.csv", "\u{FEFF}b,a\r\n7,6\r\n");
     let table = table(&dir);
     assert_eq!(all(&table).unwrap(), "1,2,NULL;3,4,5;6,7,NULL");
-    let names: Vec<String> = table.shape().schema.fields().iter().map(|f| f.name().clone()).collect();
+    let names: Vec<String> =
+        table.shape().schema.fields().iter().map(|f| f.name().clone()).collect();
     assert_eq!(names, ["a", "b", "c"]);
     write(dir.path(), "4.csv", "a,a\n1,2");
     let error = open(dir.path(), csv()).unwrap_err().to_string();
@@ -59,12 +60,29 @@ fn columns_are_found_by_the_header_of_each_file() {
 #[test]
 fn types_are_what_all_values_of_the_sample_are() {
     let dir = TempDir::new().unwrap();
-    write(dir.path(), "a.csv", "i,f,b,d,t,s,n,big\n1,1,true,2024-02-29,2024-02-29 12:00:00,x,,1\n-2,2.5e3,FALSE,1999-01-01,2024-02-29,2,,99999999999999999999\n");
+    write(
+        dir.path(),
+        "a.csv",
+        "i,f,b,d,t,s,n,big\n1,1,true,2024-02-29,2024-02-29 12:00:00,x,,1\n-2,2.5e3,FALSE,1999-01-01,2024-02-29,2,,99999999999999999999\n",
+    );
     let table = table(&dir);
     let schema = table.shape().schema;
-    let types: Vec<DataType> = schema.fields().iter().map(|field| field.data_type().clone()).collect();
+    let types: Vec<DataType> =
+        schema.fields().iter().map(|field| field.data_type().clone()).collect();
     let instant = DataType::Timestamp(TimeUnit::Microsecond, None);
-    assert_eq!(types, [DataType::Int64, DataType::Float64, DataType::Boolean, DataType::Date32, instant, DataType::Utf8View, DataType::Utf8View, DataType::Utf8View]);
+    assert_eq!(
+        types,
+        [
+            DataType::Int64,
+            DataType::Float64,
+            DataType::Boolean,
+            DataType::Date32,
+            instant,
+            DataType::Utf8View,
+            DataType::Utf8View,
+            DataType::Utf8View
+        ]
+    );
     assert_eq!(
         all(&table).unwrap(),
         "1,1.0,true,2024-02-29,2024-02-29T12:00:00,x,NULL,1;-2,2500.0,false,1999-01-01,2024-02-29T00:00:00,2,NULL,99999999999999999999"
@@ -79,11 +97,16 @@ fn values_of_other_types_name_file_line_and_column() {
     let table = open_with(dir.path(), csv(), schema(&fields)).unwrap();
     let error = all(&table).unwrap_err().to_string();
     assert!(error.contains("a.csv, line 5, column n: \"four\" is no Int64"), "{error}");
-    assert_eq!(shown(&read(&table, &["s"])), "two\nlines;x;y;z", "a column that is not used is not looked at");
+    assert_eq!(
+        shown(&read(&table, &["s"])),
+        "two\nlines;x;y;z",
+        "a column that is not used is not looked at"
+    );
 
     let drop = ReadOptions { bad_records: BadRecords::Drop, ..schema(&fields) };
     let task = task();
-    let rows = scan(&open_with(dir.path(), csv(), drop).unwrap(), &["s", "n"], None, None, &task).unwrap();
+    let rows =
+        scan(&open_with(dir.path(), csv(), drop).unwrap(), &["s", "n"], None, None, &task).unwrap();
     assert_eq!(shown(&rows), "two\nlines,1;x,3;z,5");
     assert_eq!(task.metrics.records_skipped.get(), 1);
 
@@ -98,7 +121,8 @@ fn ragged_records_are_treated_as_asked() {
     write(dir.path(), "a.csv", "a,b\n1,2\n3\n4,5,6\n");
     let with = |ragged, bad_records| {
         let format = Format::Csv(CsvOptions { ragged, ..CsvOptions::default() });
-        all(&open_with(dir.path(), format, ReadOptions { bad_records, ..ReadOptions::default() }).unwrap())
+        all(&open_with(dir.path(), format, ReadOptions { bad_records, ..ReadOptions::default() })
+            .unwrap())
     };
     let error = with(Ragged::Bad, BadRecords::Fail).unwrap_err().to_string();
     assert!(error.contains("a.csv, line 3: 1 fields where 2 are expected"), "{error}");
@@ -115,7 +139,11 @@ fn bad_bytes_matter_where_they_are_used_alone() {
     assert_eq!(shown(&read(&table(&dir), &["n"])), "1;2");
     let error = all(&table(&dir)).unwrap_err().to_string();
     assert!(error.contains("a.csv, line 3, column s: is not UTF-8"), "{error}");
-    let with = |invalid_utf8| all(&open_with(dir.path(), csv(), ReadOptions { invalid_utf8, ..ReadOptions::default() }).unwrap()).unwrap();
+    let with = |invalid_utf8| {
+        all(&open_with(dir.path(), csv(), ReadOptions { invalid_utf8, ..ReadOptions::default() })
+            .unwrap())
+        .unwrap()
+    };
     assert_eq!(with(InvalidUtf8::Lossy), "1,Al;2,Bob\u{FFFD}");
     assert_eq!(with(InvalidUtf8::Skip), "1,Al");
 }
@@ -134,7 +162,12 @@ fn empty_strings_and_nulls_differ_by_their_quotes() {
 fn files_without_header_have_numbered_or_given_columns() {
     let dir = TempDir::new().unwrap();
     write(dir.path(), "a.tsv", "# made up\n1\tx\n\n2\ty\n");
-    let format = Format::Csv(CsvOptions { header: false, delimiter: b'\t', comment: Some(b'#'), ..CsvOptions::default() });
+    let format = Format::Csv(CsvOptions {
+        header: false,
+        delimiter: b'\t',
+        comment: Some(b'#'),
+        ..CsvOptions::default()
+    });
     let table = open(dir.path(), format.clone()).unwrap();
     assert_eq!(shown(&read(&table, &["column_2", "column_1"])), "x,1;y,2");
     let fields = [("n", DataType::Int32), ("s", DataType::Utf8)];
@@ -175,7 +208,9 @@ fn decimals_and_zones_are_read_as_given() {
     let dir = TempDir::new().unwrap();
     write(dir.path(), "a.csv", "d,t\n12.345,2024-01-01T00:00:00Z\n");
     let zone = DataType::Timestamp(TimeUnit::Microsecond, Some("+02:00".into()));
-    let table = open_with(dir.path(), csv(), schema(&[("d", DataType::Decimal128(10, 3)), ("t", zone)])).unwrap();
+    let table =
+        open_with(dir.path(), csv(), schema(&[("d", DataType::Decimal128(10, 3)), ("t", zone)]))
+            .unwrap();
     assert_eq!(all(&table).unwrap(), "12.345,2024-01-01T02:00:00+02:00");
     let list = DataType::new_list(DataType::Int64, true);
     let table = open_with(dir.path(), csv(), schema(&[("d", list)])).unwrap();

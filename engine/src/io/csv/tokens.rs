@@ -39,7 +39,13 @@ pub(super) enum Found {
 
 impl Dialect {
     /// Finds the fields of the record at `at`. `last` says that no bytes follow those given.
-    pub(super) fn record(&self, bytes: &[u8], at: usize, last: bool, fields: &mut Vec<Token>) -> Found {
+    pub(super) fn record(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        last: bool,
+        fields: &mut Vec<Token>,
+    ) -> Found {
         fields.clear();
         match bytes.get(at) {
             None => return Found::More,
@@ -61,7 +67,9 @@ impl Dialect {
             let field = match bytes.get(start) {
                 Some(byte) if Some(*byte) == self.quote => self.quoted(bytes, start, last),
                 Some(_) => self.plain(bytes, start, last),
-                None if last => Ok((Token { start, end: start, quoted: false, escaped: false }, None)),
+                None if last => {
+                    Ok((Token { start, end: start, quoted: false, escaped: false }, None))
+                }
                 None => Err(Found::More),
             };
             match field {
@@ -70,7 +78,9 @@ impl Dialect {
                     fields.push(token);
                     match stop {
                         None => return Found::Record { next: bytes.len() },
-                        Some(stop) if bytes[stop] == b'\n' => return Found::Record { next: stop + 1 },
+                        Some(stop) if bytes[stop] == b'\n' => {
+                            return Found::Record { next: stop + 1 };
+                        }
                         Some(stop) => start = stop + 1,
                     }
                 }
@@ -79,7 +89,12 @@ impl Dialect {
     }
 
     /// A field without quotes, and the delimiter or newline that ends it.
-    fn plain(&self, bytes: &[u8], start: usize, last: bool) -> Result<(Token, Option<usize>), Found> {
+    fn plain(
+        &self,
+        bytes: &[u8],
+        start: usize,
+        last: bool,
+    ) -> Result<(Token, Option<usize>), Found> {
         let stop = memchr::memchr2(self.delimiter, b'\n', &bytes[start..]).map(|at| start + at);
         if stop.is_none() && !last {
             return Err(Found::More);
@@ -92,12 +107,18 @@ impl Dialect {
     }
 
     /// A field in quotes, whose first is at `open`.
-    fn quoted(&self, bytes: &[u8], open: usize, last: bool) -> Result<(Token, Option<usize>), Found> {
+    fn quoted(
+        &self,
+        bytes: &[u8],
+        open: usize,
+        last: bool,
+    ) -> Result<(Token, Option<usize>), Found> {
         let quote = bytes[open];
         let escape = self.escape.unwrap_or(quote);
         let (start, mut at, mut escaped) = (open + 1, open + 1, false);
         let end = loop {
-            let Some(found) = memchr::memchr2(quote, escape, &bytes[at..]).map(|found| at + found) else {
+            let Some(found) = memchr::memchr2(quote, escape, &bytes[at..]).map(|found| at + found)
+            else {
                 return Err(unfinished(bytes, last));
             };
             let next = bytes.get(found + 1);
@@ -119,9 +140,17 @@ impl Dialect {
         let token = Token { start, end, quoted: true, escaped };
         match (bytes.get(end + 1), bytes.get(end + 2)) {
             (None, _) => Ok((token, None)),
-            (Some(byte), _) if *byte == self.delimiter || *byte == b'\n' => Ok((token, Some(end + 1))),
+            (Some(byte), _) if *byte == self.delimiter || *byte == b'\n' => {
+                Ok((token, Some(end + 1)))
+            }
             (Some(b'\r'), Some(b'\n')) => Ok((token, Some(end + 2))),
-            (Some(b'\r'), None) => if last { Ok((token, None)) } else { Err(Found::More) },
+            (Some(b'\r'), None) => {
+                if last {
+                    Ok((token, None))
+                } else {
+                    Err(Found::More)
+                }
+            }
             _ => Err(match line_end(bytes, end) {
                 Some(next) => Found::Bad { next, reason: STRAY },
                 None if last => Found::Bad { next: bytes.len(), reason: STRAY },
@@ -133,7 +162,9 @@ impl Dialect {
     /// Appends the content of an escaped field as it is meant.
     pub(super) fn unescape(&self, content: &[u8], out: &mut Vec<u8>) {
         let mut rest = content;
-        while let Some(at) = rest.iter().position(|byte| Some(*byte) == self.quote || Some(*byte) == self.escape) {
+        while let Some(at) =
+            rest.iter().position(|byte| Some(*byte) == self.quote || Some(*byte) == self.escape)
+        {
             out.extend_from_slice(&rest[..at]);
             out.extend(rest.get(at + 1));
             rest = rest.get(at + 2..).unwrap_or_default();
@@ -207,9 +238,15 @@ mod tests {
 
     #[test]
     fn records_are_found() {
-        assert_eq!(records("a,b\r\n1,\n\n,2"), [fields(&["a", "b"]), fields(&["1", ""]), fields(&["", "2"])]);
+        assert_eq!(
+            records("a,b\r\n1,\n\n,2"),
+            [fields(&["a", "b"]), fields(&["1", ""]), fields(&["", "2"])]
+        );
         assert_eq!(records("a,"), [fields(&["a", ""])]);
-        assert_eq!(records("\"a,\"\"b\"\"\n\",c\r\n\"\",d"), [fields(&["a,\"b\"\n", "c"]), fields(&["", "d"])]);
+        assert_eq!(
+            records("\"a,\"\"b\"\"\n\",c\r\n\"\",d"),
+            [fields(&["a,\"b\"\n", "c"]), fields(&["", "d"])]
+        );
         assert_eq!(records("a\"b,\"c\""), [fields(&["a\"b", "c"])]);
     }
 
@@ -221,7 +258,13 @@ mod tests {
 
     #[test]
     fn other_bytes_may_have_the_meaning() {
-        let dialect = Dialect { delimiter: b';', quote: Some(b'\''), escape: Some(b'\\'), comment: Some(b'#'), ..USUAL };
+        let dialect = Dialect {
+            delimiter: b';',
+            quote: Some(b'\''),
+            escape: Some(b'\\'),
+            comment: Some(b'#'),
+            ..USUAL
+        };
         let found = read(&dialect, "# none\n'a\\'b\\\\';'c''d'\n#", 1);
         assert_eq!(found, [fields(&["a'b\\", "c'd"])]);
         let none = Dialect { quote: None, ..USUAL };

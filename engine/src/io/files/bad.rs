@@ -44,7 +44,12 @@ impl FileError {
 }
 
 impl BadRows {
-    pub(crate) fn new(file: &TableFile, wanted: &[FieldRef], policy: BadRecords, task: &Task) -> Self {
+    pub(crate) fn new(
+        file: &TableFile,
+        wanted: &[FieldRef],
+        policy: BadRecords,
+        task: &Task,
+    ) -> Self {
         let kept = match &policy {
             BadRecords::Keep(column) => wanted.iter().position(|field| {
                 field.name() == column && *field.data_type() == DataType::Utf8View
@@ -82,7 +87,9 @@ impl BadRows {
         match &self.policy {
             _ if skip => self.drop_row(row),
             BadRecords::Drop => self.drop_row(row),
-            BadRecords::Keep(_) => self.records.push((row, String::from_utf8_lossy(raw).into_owned())),
+            BadRecords::Keep(_) => {
+                self.records.push((row, String::from_utf8_lossy(raw).into_owned()))
+            }
             BadRecords::Fail => {
                 let column = column.map(|at| self.names[at].clone());
                 self.failed = Some(FileError::record(&self.file, offset, column, reason));

@@ -37,7 +37,11 @@ pub(super) struct Test {
 
 impl Test {
     /// A condition over columns that a scan gives.
-    pub(super) fn new(condition: &Program, given: &[FieldRef], partition: u32) -> Result<Self, TaskError> {
+    pub(super) fn new(
+        condition: &Program,
+        given: &[FieldRef],
+        partition: u32,
+    ) -> Result<Self, TaskError> {
         let used = condition.columns();
         let mut program = condition.clone();
         for node in &mut program.nodes {
@@ -45,7 +49,8 @@ impl Test {
                 *column = used.binary_search(column).unwrap_or_default() as u32;
             }
         }
-        let fields: Vec<FieldRef> = used.iter().map(|at| Arc::clone(&given[*at as usize])).collect();
+        let fields: Vec<FieldRef> =
+            used.iter().map(|at| Arc::clone(&given[*at as usize])).collect();
         let evaluator = Rc::new(Evaluator::new(&program)?);
         let schema = Arc::new(Schema::new(fields));
         Ok(Self { program: Rc::new(program), evaluator, schema, used, partition })
@@ -68,10 +73,14 @@ pub(crate) struct Condition {
 impl Condition {
     /// The columns of the file that it uses, in increasing order.
     pub(crate) fn data_columns(&self) -> Vec<usize> {
-        let mut data: Vec<usize> = self.inputs.iter().filter_map(|input| match input {
-            Column::Data(at) => Some(*at),
-            Column::Constant(_) => None,
-        }).collect();
+        let mut data: Vec<usize> = self
+            .inputs
+            .iter()
+            .filter_map(|input| match input {
+                Column::Data(at) => Some(*at),
+                Column::Constant(_) => None,
+            })
+            .collect();
         data.sort_unstable();
         data.dedup();
         data
@@ -88,9 +97,7 @@ impl Condition {
 
     /// The values that a column of the file must have one of for any row to pass, where the condition says so.
     pub(crate) fn wanted_values(&self, column: usize) -> Option<Vec<&Scalar>> {
-        let is_column = |input: u32| {
-            matches!(self.inputs.get(input as usize), Some(Column::Data(at)) if *at == column)
-        };
+        let is_column = |input: u32| matches!(self.inputs.get(input as usize), Some(Column::Data(at)) if *at == column);
         prune::wanted_values(&self.test.program, is_column)
     }
 

@@ -20,7 +20,9 @@ pub enum FileError {
     Store(#[from] StoreError),
 
     /// There is no data to find the columns from.
-    #[error("there are no {format} files with data in {path}, so that its columns are not known; give a schema, or check the path")]
+    #[error(
+        "there are no {format} files with data in {path}, so that its columns are not known; give a schema, or check the path"
+    )]
     Nothing {
         /// What was looked for.
         format: &'static str,
@@ -43,7 +45,9 @@ pub enum FileError {
     },
 
     /// A column that is named twice.
-    #[error("{path} has two columns named {column}; name them otherwise, or give a schema without a header")]
+    #[error(
+        "{path} has two columns named {column}; name them otherwise, or give a schema without a header"
+    )]
     Duplicate {
         /// The file.
         path: String,
@@ -52,7 +56,9 @@ pub enum FileError {
     },
 
     /// A column of one file has a type that the table's type cannot hold.
-    #[error("column {column} of {path} has type {found}, which cannot be read as {wanted}; give a schema that fits all files")]
+    #[error(
+        "column {column} of {path} has type {found}, which cannot be read as {wanted}; give a schema that fits all files"
+    )]
     Type {
         /// The file.
         path: String,
@@ -100,7 +106,9 @@ pub enum FileError {
     },
 
     /// A string that is not UTF-8.
-    #[error("column {column} of {path} is not UTF-8 at row {row}; convert it, read it as binary, or choose InvalidUtf8::Lossy")]
+    #[error(
+        "column {column} of {path} is not UTF-8 at row {row}; convert it, read it as binary, or choose InvalidUtf8::Lossy"
+    )]
     InvalidUtf8 {
         /// The file.
         path: String,

@@ -39,8 +39,22 @@ fn encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for char in text.chars() {
         match char {
-            '\0'..='\x1f' | '\x7f' | '"' | '#' | '%' | '\'' | '*' | '/' | ':' | '=' | '?' | '\\'
-            | '{' | '[' | ']' | '^' => {
+            '\0'..='\x1f'
+            | '\x7f'
+            | '"'
+            | '#'
+            | '%'
+            | '\''
+            | '*'
+            | '/'
+            | ':'
+            | '='
+            | '?'
+            | '\\'
+            | '{'
+            | '['
+            | ']'
+            | '^' => {
                 // Writing to a string does not fail.
                 let _ = write!(encoded, "%{:02X}", u32::from(char));
             }
@@ -54,9 +68,10 @@ fn decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&byte, after)) = rest.split_first() {
-        let code = after.get(..2).filter(|_| byte == b'%').and_then(|hex| {
-            u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()
-        });
+        let code = after
+            .get(..2)
+            .filter(|_| byte == b'%')
+            .and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
         bytes.push(code.unwrap_or(byte));
         rest = if code.is_some() { &after[2..] } else { after };
     }

@@ -51,9 +51,9 @@ impl Input {
     /// Fills `out` with the bytes from `offset` on, all of which lie within the file.
     pub(crate) fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<(), FileError> {
         match &self.source {
-            Source::File(file) => Ok(file
-                .read_exact_at(out, offset)
-                .map_err(|source| InputError::Io { action: "read", path: PathBuf::from(&self.path), source })?),
+            Source::File(file) => Ok(file.read_exact_at(out, offset).map_err(|source| {
+                InputError::Io { action: "read", path: PathBuf::from(&self.path), source }
+            })?),
             Source::Object(store) => Ok(store.read_at("", offset, out)?),
         }
     }
@@ -143,7 +143,8 @@ pub(crate) struct Cursor {
 
 impl Read for Cursor {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let left = usize::try_from(self.input.bytes().saturating_sub(self.offset)).unwrap_or(usize::MAX);
+        let left =
+            usize::try_from(self.input.bytes().saturating_sub(self.offset)).unwrap_or(usize::MAX);
         let count = out.len().min(left);
         if count > 0 {
             self.input.read_at(self.offset, &mut out[..count]).map_err(io::Error::other)?;

@@ -62,9 +62,9 @@ fn list_glob(path: &Path, files: &mut Vec<Listed>) -> Result<(), FileError> {
     let pattern = path.to_string_lossy().into_owned();
     let bad = |reason: String| InputError::BadPattern { pattern: pattern.clone(), reason };
     let matches = glob::glob(&pattern).map_err(|error| bad(error.to_string()))?;
-    let fixed = path.components().take_while(|part| {
-        !part.as_os_str().to_string_lossy().contains(WILDCARDS)
-    });
+    let fixed = path
+        .components()
+        .take_while(|part| !part.as_os_str().to_string_lossy().contains(WILDCARDS));
     let base: PathBuf = fixed.collect();
     let mut matched = false;
     for path in matches {
@@ -117,7 +117,9 @@ fn listed(base: &Path, path: &Path, metadata: &Metadata) -> Listed {
         path: path.to_string_lossy().into_owned(),
         bytes: metadata.len(),
         modified_ns: modified.map_or(0, |at| u64::try_from(at.as_nanos()).unwrap_or(u64::MAX)),
-        columns: columns.filter_map(|part| hive::parse(&part.as_os_str().to_string_lossy())).collect(),
+        columns: columns
+            .filter_map(|part| hive::parse(&part.as_os_str().to_string_lossy()))
+            .collect(),
     }
 }
 
@@ -131,7 +133,9 @@ fn is_hidden(path: &Path) -> bool {
 }
 
 fn is_hidden_name(name: &str) -> bool {
-    name.starts_with('.') || (name.starts_with('_') && !name.contains('=')) || name.ends_with(".crc")
+    name.starts_with('.')
+        || (name.starts_with('_') && !name.contains('='))
+        || name.ends_with(".crc")
 }
 
 /// Adds the objects that a location names: one, all below it, or those that match it.
@@ -157,7 +161,10 @@ fn list_objects(location: &Location, files: &mut Vec<Listed>) -> Result<(), File
         let strict = glob::MatchOptions { require_literal_separator: true, ..Default::default() };
         let matches = pattern.as_ref().is_none_or(|pattern| {
             // What lies below a folder that matches is meant too.
-            key.match_indices('/').map(|(at, _)| &key[..at]).chain([key]).any(|part| pattern.matches_with(part, strict))
+            key.match_indices('/')
+                .map(|(at, _)| &key[..at])
+                .chain([key])
+                .any(|part| pattern.matches_with(part, strict))
         });
         if hidden || object.bytes == 0 || !matches {
             continue;
@@ -199,7 +206,9 @@ mod tests {
     #[test]
     fn markers_and_empty_files_are_no_data() {
         let dir = TempDir::new().unwrap();
-        for name in ["b.csv", "a/c.csv", "_SUCCESS", ".b.csv.crc", "_temporary/0/x.csv", "_k=1/y.csv"] {
+        for name in
+            ["b.csv", "a/c.csv", "_SUCCESS", ".b.csv.crc", "_temporary/0/x.csv", "_k=1/y.csv"]
+        {
             write(dir.path(), name, "x");
         }
         write(dir.path(), "empty.csv", "");
@@ -211,7 +220,11 @@ mod tests {
     fn directories_give_columns_below_what_was_asked_for() {
         let dir = TempDir::new().unwrap();
         let file = write(dir.path(), "t=0/code=01/day=a%2Fb/x.csv", "x");
-        let columns = |path: &str| list(&[dir.path().join(path).to_string_lossy().into_owned()]).unwrap()[0].columns.clone();
+        let columns = |path: &str| {
+            list(&[dir.path().join(path).to_string_lossy().into_owned()]).unwrap()[0]
+                .columns
+                .clone()
+        };
         let pair = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
         assert_eq!(columns("t=0"), [pair("code", "01"), pair("day", "a/b")]);
         assert_eq!(columns("t=0/code=*"), [pair("code", "01"), pair("day", "a/b")]);
@@ -223,7 +236,9 @@ mod tests {
     fn what_is_not_there_is_named() {
         let dir = TempDir::new().unwrap();
         write(dir.path(), "orders.csv", "x");
-        let error = |name: &str| list(&[dir.path().join(name).to_string_lossy().into_owned()]).unwrap_err().to_string();
+        let error = |name: &str| {
+            list(&[dir.path().join(name).to_string_lossy().into_owned()]).unwrap_err().to_string()
+        };
         assert!(error("order.csv").contains("did you mean orders.csv"), "{}", error("order.csv"));
         assert!(error("*.parquet").contains("matches no file"));
         assert!(matches!(list(&[]), Err(FileError::Input(InputError::NoPaths))));

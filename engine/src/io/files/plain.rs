@@ -83,10 +83,14 @@ impl FileRows for TextRows {
             if self.wanted {
                 match (simdutf8::basic::from_utf8(line), self.invalid_utf8) {
                     (Ok(line), _) => column.append_value(line),
-                    (Err(_), InvalidUtf8::Lossy) => column.append_value(String::from_utf8_lossy(line)),
+                    (Err(_), InvalidUtf8::Lossy) => {
+                        column.append_value(String::from_utf8_lossy(line))
+                    }
                     (Err(_), policy) => {
                         let place = self.offset + range.start as u64;
-                        let reason = "is not UTF-8; convert it, or choose InvalidUtf8::Lossy or Skip".to_owned();
+                        let reason =
+                            "is not UTF-8; convert it, or choose InvalidUtf8::Lossy or Skip"
+                                .to_owned();
                         let skip = policy == InvalidUtf8::Skip;
                         if !self.bad.push(rows, line, place, Some(0), reason, skip)? {
                             break;

@@ -94,10 +94,18 @@ pub(crate) fn may_pass(condition: &Program, columns: impl Fn(u32) -> Bounds) -> 
     for node in &condition.nodes {
         facts.push(fact(&node.op, &node.data_type, &facts, &columns));
     }
-    condition.roots.iter().all(|root| facts.get(root.0 as usize).is_none_or(|fact| fact.truth().yes))
+    condition
+        .roots
+        .iter()
+        .all(|root| facts.get(root.0 as usize).is_none_or(|fact| fact.truth().yes))
 }
 
-fn fact(op: &ExprOp, data_type: &DataType, facts: &[Fact], columns: &impl Fn(u32) -> Bounds) -> Fact {
+fn fact(
+    op: &ExprOp,
+    data_type: &DataType,
+    facts: &[Fact],
+    columns: &impl Fn(u32) -> Bounds,
+) -> Fact {
     let of = |id: &ExprId| facts.get(id.0 as usize);
     let truth = |id| of(id).map_or(Truth::ANY, Fact::truth);
     let bounds = |id| of(id).map_or(Bounds::ANY, Fact::bounds);
@@ -116,10 +124,13 @@ fn fact(op: &ExprOp, data_type: &DataType, facts: &[Fact], columns: &impl Fn(u32
         ExprOp::Binary(op, left, right) if op.is_comparison() => {
             Fact::Truth(comparison(*op, &bounds(left), &bounds(right)))
         }
-        ExprOp::And(all) => Fact::Truth(all.iter().map(truth).fold(Truth::of(true, false, false), and)),
+        ExprOp::And(all) => {
+            Fact::Truth(all.iter().map(truth).fold(Truth::of(true, false, false), and))
+        }
         ExprOp::Or(all) => {
             // De Morgan.
-            let none = all.iter().map(|id| truth(id).not()).fold(Truth::of(true, false, false), and);
+            let none =
+                all.iter().map(|id| truth(id).not()).fold(Truth::of(true, false, false), and);
             Fact::Truth(none.not())
         }
         ExprOp::InSet { expr, set, has_null, negated } => {
@@ -170,9 +181,8 @@ fn comparison(op: BinaryOp, left: &Bounds, right: &Bounds) -> Truth {
         BinaryOp::GtEq => (greater_or_equal, less),
         BinaryOp::NullSafeEq => {
             let yes = (values && equal) || (left.nulls && right.nulls);
-            let no = (values && differ)
-                || (left.nulls && right.values)
-                || (left.values && right.nulls);
+            let no =
+                (values && differ) || (left.nulls && right.values) || (left.values && right.nulls);
             return Truth::of(yes, no, false);
         }
         _ => return Truth::ANY,
@@ -240,9 +250,7 @@ pub(crate) fn wanted_values(
     condition: &Program,
     is_column: impl Fn(u32) -> bool,
 ) -> Option<Vec<&Scalar>> {
-    let column = |id: &ExprId| {
-        matches!(condition.get(*id), Some(PhysicalExpr { op: ExprOp::Column(at), .. }) if is_column(*at))
-    };
+    let column = |id: &ExprId| matches!(condition.get(*id), Some(PhysicalExpr { op: ExprOp::Column(at), .. }) if is_column(*at));
     let literal = |id: &ExprId| match condition.get(*id).map(|node| &node.op) {
         Some(ExprOp::Literal(value)) if !value.is_null() => Some(value),
         _ => None,
@@ -334,10 +342,17 @@ mod tests {
     fn comparisons_follow_the_bounds() {
         let rows = bounds(10, 20, false);
         for (op, value, expected) in [
-            (BinaryOp::Eq, 9, false), (BinaryOp::Eq, 10, true), (BinaryOp::Eq, 21, false),
-            (BinaryOp::Lt, 10, false), (BinaryOp::Lt, 11, true), (BinaryOp::LtEq, 10, true),
-            (BinaryOp::Gt, 20, false), (BinaryOp::GtEq, 20, true), (BinaryOp::GtEq, 21, false),
-            (BinaryOp::NotEq, 10, true), (BinaryOp::NullSafeEq, 9, false),
+            (BinaryOp::Eq, 9, false),
+            (BinaryOp::Eq, 10, true),
+            (BinaryOp::Eq, 21, false),
+            (BinaryOp::Lt, 10, false),
+            (BinaryOp::Lt, 11, true),
+            (BinaryOp::LtEq, 10, true),
+            (BinaryOp::Gt, 20, false),
+            (BinaryOp::GtEq, 20, true),
+            (BinaryOp::GtEq, 21, false),
+            (BinaryOp::NotEq, 10, true),
+            (BinaryOp::NullSafeEq, 9, false),
         ] {
             let mut build = Build::default();
             let root = build.compare(op, value);
@@ -366,12 +381,16 @@ mod tests {
         let mut build = Build::default();
         let expr = build.column();
         let set = vec![1i64.into(), 30i64.into()];
-        let within = |has_null, negated| ExprOp::InSet { expr, set: set.clone(), has_null, negated };
+        let within =
+            |has_null, negated| ExprOp::InSet { expr, set: set.clone(), has_null, negated };
         let plain = build.add(within(false, false), DataType::Boolean);
         let with_null = build.add(within(true, true), DataType::Boolean);
         assert!(!build.passes(plain, &bounds(10, 20, true)));
         assert!(build.passes(plain, &bounds(10, 30, true)));
-        assert!(!build.passes(with_null, &bounds(10, 20, false)), "NOT IN a set with NULL is never true");
+        assert!(
+            !build.passes(with_null, &bounds(10, 20, false)),
+            "NOT IN a set with NULL is never true"
+        );
         let wide = build.add(ExprOp::Cast { expr, lenient: false }, DataType::Decimal128(22, 2));
         let value = Scalar::Decimal128 { value: 2050, precision: 22, scale: 2 };
         let literal = build.add(ExprOp::Literal(value), DataType::Decimal128(22, 2));

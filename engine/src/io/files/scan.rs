@@ -1,6 +1,6 @@
 //! Reading one partition of a table, file by file, with its projection, its condition and its bound.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -41,6 +41,8 @@ pub(super) struct TableScan {
     projection: Vec<u32>,
     /// Columns that are read of each file.
     wanted: Vec<FieldRef>,
+    /// By column of the table: its place among these.
+    places: HashMap<u32, usize>,
     test: Option<Test>,
     pieces: std::vec::IntoIter<Piece>,
     current: Option<Current>,
@@ -71,13 +73,16 @@ impl TableScan {
     ) -> Result<Self, TaskError> {
         let field = |at: &u32| table.field(*at);
         let given = projection.iter().map(field).collect::<Option<Vec<FieldRef>>>();
-        let given = given.ok_or_else(|| TaskError::internal("a scan of columns that are not there"))?;
-        let test = predicate.map(|predicate| Test::new(predicate, &given, partition)).transpose()?;
-        let mut wanted: Vec<FieldRef> = Vec::new();
-        for (at, field) in projection.iter().zip(&given) {
-            if table.is_data(*at) && !wanted.iter().any(|known| known.name() == field.name()) {
+        let given =
+            given.ok_or_else(|| TaskError::internal("a scan of columns that are not there"))?;
+        let test =
+            predicate.map(|predicate| Test::new(predicate, &given, partition)).transpose()?;
+        let (mut wanted, mut places) = (Vec::new(), HashMap::new());
+        for (at, field) in projection.iter().zip(&given).filter(|(at, _)| table.is_data(**at)) {
+            places.entry(*at).or_insert_with(|| {
                 wanted.push(Arc::clone(field));
-            }
+                wanted.len() - 1
+            });
         }
         let schema: SchemaRef = Arc::new(Schema::new(given));
         let joined = BatchCoalescer::new(Arc::clone(&schema), BATCH_ROWS)
@@ -89,6 +94,7 @@ impl TableScan {
             schema,
             projection: projection.to_vec(),
             wanted,
+            places,
             test,
             current: None,
             left: fetch.unwrap_or(u64::MAX),
@@ -104,11 +110,8 @@ impl TableScan {
             self.task.check()?;
             let column = |at: &u32| match self.table.constant(piece.file, *at) {
                 Some(value) => Column::Constant(value.clone()),
-                None => {
-                    let field = self.table.field(*at);
-                    let name = field.as_ref().map(|field| field.name());
-                    Column::Data(self.wanted.iter().position(|known| Some(known.name()) == name).unwrap_or_default())
-                }
+                // All that are not of directories are read.
+                None => Column::Data(self.places.get(at).copied().unwrap_or_default()),
             };
             let columns: Vec<Column> = self.projection.iter().map(column).collect();
             let condition = self.test.as_ref().map(|test| test.over(&columns));
@@ -117,7 +120,13 @@ impl TableScan {
             }
             // Without a condition, what is read is given.
             let limit = if condition.is_none() { self.left } else { u64::MAX };
-            let rows = self.table.open_piece(&piece, &self.wanted, condition.clone(), limit, &self.task)?;
+            let rows = self.table.open_piece(
+                &piece,
+                &self.wanted,
+                condition.clone(),
+                limit,
+                &self.task,
+            )?;
             self.current = Some(Current { rows, columns, condition });
             return Ok(true);
         }
@@ -137,7 +146,9 @@ impl TableScan {
             Column::Constant(value) => repeat(value, rows.rows),
         };
         let columns = current.columns.iter().map(column).collect::<Result<Vec<_>, _>>();
-        let batch = columns.and_then(|columns| batch_of(&self.schema, columns, rows.rows)).map_err(fault)?;
+        let batch = columns
+            .and_then(|columns| batch_of(&self.schema, columns, rows.rows))
+            .map_err(fault)?;
         let mask = mask.transpose()?.filter(|mask| mask.true_count() < batch.num_rows());
         if self.schema.fields().is_empty() {
             let passed = mask.map(|mask| filter_record_batch(&batch, &mask)).transpose();

@@ -1,6 +1,6 @@
 //! A table of files as one value: what it consists of, its columns and its partitions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -116,7 +116,11 @@ impl FileTable {
             return Err(FileError::Nothing { format: format.name(), path: paths.join(", ") });
         }
         let mut found = inspect(&files, &format, &options, given.as_deref())?;
-        let keep: Vec<bool> = found.fields.iter().map(|field| !hive.iter().any(|(name, _)| name == field.name())).collect();
+        let keep: Vec<bool> = found
+            .fields
+            .iter()
+            .map(|field| !hive.iter().any(|(name, _)| name == field.name()))
+            .collect();
         let mut kept = keep.iter();
         found.fields.retain(|_| kept.next() == Some(&true));
         let mut kept = keep.iter();
@@ -220,18 +224,30 @@ impl FileTable {
         task: &Task,
     ) -> Result<Box<dyn FileRows>, TaskError> {
         let file = self.0.files.get(piece.file as usize);
-        let file = file.ok_or_else(|| TaskError::internal("a piece of a file that is not there"))?;
+        let file =
+            file.ok_or_else(|| TaskError::internal("a piece of a file that is not there"))?;
         let lossy = self.0.invalid_utf8 == InvalidUtf8::Lossy;
         Ok(match &self.0.format {
-            Format::Parquet => Box::new(parquet::ParquetRows::open(file, &piece.range, wanted, condition, lossy)?),
+            Format::Parquet => {
+                Box::new(parquet::ParquetRows::open(file, &piece.range, wanted, condition, lossy)?)
+            }
             Format::Csv(options) => {
                 let all: Vec<FieldRef> = self.0.schema.fields()[..self.0.data_columns].to_vec();
                 let how = csv::Reading { options, policy: self.policy(), columns: &all };
                 Box::new(csv::CsvRows::open(file, &piece.range, wanted, &how, limit, task)?)
             }
-            Format::Json => Box::new(json::JsonRows::open(file, &piece.range, wanted, self.policy(), limit, task)?),
+            Format::Json => Box::new(json::JsonRows::open(
+                file,
+                &piece.range,
+                wanted,
+                self.policy(),
+                limit,
+                task,
+            )?),
             Format::Ipc => Box::new(ipc::IpcRows::open(file, wanted)?),
-            Format::Text => Box::new(TextRows::open(file, &piece.range, wanted, self.policy(), limit, task)?),
+            Format::Text => {
+                Box::new(TextRows::open(file, &piece.range, wanted, self.policy(), limit, task)?)
+            }
         })
     }
 
@@ -248,7 +264,10 @@ pub(crate) struct Policy {
 }
 
 /// The columns of directories, which are the same for all files, with the types of all their values.
-fn hive_columns(files: &[Listed], options: &ReadOptions) -> Result<Vec<(String, DataType)>, FileError> {
+fn hive_columns(
+    files: &[Listed],
+    options: &ReadOptions,
+) -> Result<Vec<(String, DataType)>, FileError> {
     let Some(first) = files.first() else { return Ok(Vec::new()) };
     let names = |file: &Listed| -> Vec<String> {
         file.columns.iter().map(|(name, _)| name.clone()).collect()
@@ -261,7 +280,9 @@ fn hive_columns(files: &[Listed], options: &ReadOptions) -> Result<Vec<(String, 
             expected: expected.join(", "),
         });
     }
-    let given = |name: &str| Some(table_type(options.schema.as_ref()?.field_with_name(name).ok()?.data_type()));
+    let given = |name: &str| {
+        Some(table_type(options.schema.as_ref()?.field_with_name(name).ok()?.data_type()))
+    };
     let typed = |(at, name): (usize, String)| {
         let values: BTreeSet<&str> =
             files.iter().filter_map(|file| file.columns[at].1.as_deref()).collect();
@@ -278,14 +299,18 @@ fn constants(files: &[Listed], hive: &[(String, DataType)]) -> Result<Vec<Vec<Sc
         hive::value_of(text, data_type).ok_or_else(|| FileError::Value {
             path: file.path.clone(),
             column: name.clone(),
-            reason: format!("{} in the name of its directory is no {data_type}", text.unwrap_or_default()),
+            reason: format!(
+                "{} in the name of its directory is no {data_type}",
+                text.unwrap_or_default()
+            ),
         })
     };
     files.iter().map(|file| (0..hive.len()).map(|at| value(file, at)).collect()).collect()
 }
 
 fn constant_statistics<'a>(values: impl Iterator<Item = &'a Scalar> + Clone) -> ColumnStatistics {
-    let order = |a: &&Scalar, b: &&Scalar| super::prune::compare(a, b).unwrap_or(std::cmp::Ordering::Equal);
+    let order =
+        |a: &&Scalar, b: &&Scalar| super::prune::compare(a, b).unwrap_or(std::cmp::Ordering::Equal);
     let values = values.filter(|value| !value.is_null());
     let different: BTreeSet<String> = values.clone().map(|value| format!("{value:?}")).collect();
     ColumnStatistics {
@@ -393,13 +418,30 @@ fn inspect_parquet(files: &[TableFile], given: Option<&[FieldRef]>) -> Result<Fo
     };
     let share = |sum: u64| match all {
         true => sum,
-        false => (u128::from(sum) * total(files) / which.iter().map(|at| u128::from(files[*at].bytes)).sum::<u128>().max(1)) as u64,
+        false => {
+            (u128::from(sum) * total(files)
+                / which.iter().map(|at| u128::from(files[*at].bytes)).sum::<u128>().max(1))
+                as u64
+        }
     };
-    let statistics = fields.iter().map(|field| parquet::statistics(field, &shapes, all)).collect();
+    let mut statistics: Vec<ColumnStatistics> =
+        fields.iter().map(|field| parquet::statistics(field, &shapes, all)).collect();
+    let rows = share(shapes.iter().map(|shape| shape.rows).sum());
+    let largest = which.iter().zip(&shapes).max_by_key(|(_, shape)| shape.rows);
+    if let Some((at, _)) = largest {
+        let distinct = parquet::distinct(&files[*at], &fields, rows)?;
+        for (statistics, distinct) in statistics.iter_mut().zip(distinct) {
+            // There are no more than fit between the bounds.
+            statistics.distinct = match (statistics.distinct, distinct) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+        }
+    }
     Ok(Found {
         fields,
         atoms,
-        rows: (all || !shapes.is_empty()).then(|| share(shapes.iter().map(|shape| shape.rows).sum())),
+        rows: (all || !shapes.is_empty()).then_some(rows),
         bytes: Some(share(shapes.iter().map(|shape| shape.bytes).sum())),
         statistics,
     })
@@ -431,6 +473,10 @@ fn merge_schemas<'a>(
     for (file, schema) in files.clone() {
         check_names(&file.path, schema)?;
     }
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for field in files.clone().flat_map(|(_, schema)| schema.fields()) {
+        *counts.entry(field.name()).or_default() += 1;
+    }
     let count = files.clone().count();
     let found = files.clone().flat_map(|(file, schema)| {
         schema.fields().iter().map(move |field| (Arc::clone(field), &file.path))
@@ -441,9 +487,9 @@ fn merge_schemas<'a>(
         found: field.data_type().clone(),
         wanted: known.data_type().clone(),
     })?;
-    let everywhere = |name: &str| files.clone().filter(|(_, schema)| schema.column_with_name(name).is_some()).count() == count;
     let field = |field: FieldRef| {
-        let nullable = field.is_nullable() || !all || (count > 1 && !everywhere(field.name()));
+        let everywhere = counts.get(field.name().as_str()) == Some(&count);
+        let nullable = field.is_nullable() || !all || !everywhere;
         Arc::new(Field::clone(&field).with_nullable(nullable))
     };
     Ok(merged.into_iter().map(field).collect())
@@ -451,7 +497,7 @@ fn merge_schemas<'a>(
 
 /// No name twice.
 fn check_names(path: &str, schema: &Schema) -> Result<(), FileError> {
-    let mut names = std::collections::HashSet::new();
+    let mut names = HashSet::new();
     match schema.fields().iter().find(|field| !names.insert(field.name())) {
         Some(field) => {
             Err(FileError::Duplicate { path: path.to_owned(), column: field.name().clone() })

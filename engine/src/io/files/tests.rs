@@ -27,7 +27,8 @@ pub(crate) fn write(dir: &Path, name: &str, content: impl AsRef<[u8]>) -> String
 }
 
 pub(crate) fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
-    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true))).unwrap()
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true)))
+        .unwrap()
 }
 
 pub(crate) fn ints(values: impl IntoIterator<Item = i64>) -> ArrayRef {
@@ -38,7 +39,12 @@ pub(crate) fn strings<'a>(values: impl IntoIterator<Item = &'a str>) -> ArrayRef
     Arc::new(StringViewArray::from_iter_values(values))
 }
 
-pub(crate) fn write_parquet(dir: &Path, name: &str, batch: &RecordBatch, properties: WriterProperties) {
+pub(crate) fn write_parquet(
+    dir: &Path,
+    name: &str,
+    batch: &RecordBatch,
+    properties: WriterProperties,
+) {
     let path = dir.join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let file = fs::File::create(path).unwrap();
@@ -74,7 +80,9 @@ pub(crate) fn scan(
     let schema = table.shape().schema;
     let projection: Vec<u32> =
         columns.iter().map(|name| schema.index_of(name).unwrap() as u32).collect();
-    let given = Arc::new(schema.project(&projection.iter().map(|at| *at as usize).collect::<Vec<_>>()).unwrap());
+    let given = Arc::new(
+        schema.project(&projection.iter().map(|at| *at as usize).collect::<Vec<_>>()).unwrap(),
+    );
     let table = sent(table);
     let mut batches = Vec::new();
     for partition in 0..table.shape().partitions {
@@ -99,7 +107,8 @@ pub(crate) fn shown(batch: &RecordBatch) -> String {
         true => "NULL".to_owned(),
         false => array_value_to_string(column, row).unwrap(),
     };
-    let row = |row| batch.columns().iter().map(|column| value(column, row)).collect::<Vec<_>>().join(",");
+    let row =
+        |row| batch.columns().iter().map(|column| value(column, row)).collect::<Vec<_>>().join(",");
     (0..batch.num_rows()).map(row).collect::<Vec<_>>().join(";")
 }
 
@@ -121,7 +130,8 @@ pub(crate) fn compare(column: u32, op: BinaryOp, value: impl Into<Scalar>) -> Pr
 /// `program OR column IS NULL`.
 pub(crate) fn or_null(mut program: Program, column: u32, data_type: DataType) -> Program {
     let at = program.nodes.len() as u32;
-    let mut add = |op, data_type| program.nodes.push(PhysicalExpr { op, data_type, nullable: true });
+    let mut add =
+        |op, data_type| program.nodes.push(PhysicalExpr { op, data_type, nullable: true });
     add(ExprOp::Column(column), data_type);
     add(ExprOp::Unary(UnaryOp::IsNull, ExprId(at)), DataType::Boolean);
     add(ExprOp::Or(vec![program.roots[0], ExprId(at + 1)]), DataType::Boolean);
@@ -143,7 +153,14 @@ fn formats() -> [Format; 5] {
 #[test]
 fn markers_and_empty_files_are_passed_over_in_all_formats() {
     let dir = TempDir::new().unwrap();
-    for name in ["p/part-1.parquet", "p/_SUCCESS", "p/.part-0.parquet.crc", "c/part-1.csv", "c/_SUCCESS", "j/b.json"] {
+    for name in [
+        "p/part-1.parquet",
+        "p/_SUCCESS",
+        "p/.part-0.parquet.crc",
+        "c/part-1.csv",
+        "c/_SUCCESS",
+        "j/b.json",
+    ] {
         write(dir.path(), name, if name.ends_with("crc") { "x" } else { "" });
     }
     let rows = batch(vec![("a", ints([1, 2, 3]))]);
@@ -177,7 +194,12 @@ fn columns_of_directories_have_the_type_of_all_their_values() {
     let dir = TempDir::new().unwrap();
     for (code, value) in [("01", 1), ("02", 2), ("2A001", 3)] {
         let rows = batch(vec![("v", ints([value]))]);
-        write_parquet(dir.path(), &format!("code={code}/n={value}/x.parquet"), &rows, WriterProperties::default());
+        write_parquet(
+            dir.path(),
+            &format!("code={code}/n={value}/x.parquet"),
+            &rows,
+            WriterProperties::default(),
+        );
     }
     let table = open(dir.path(), Format::Parquet).unwrap();
     assert_eq!(all(&table).unwrap(), "1,01,1;2,02,2;3,2A001,3");
@@ -250,10 +272,17 @@ fn many_small_files_are_few_partitions_and_soon_counted() {
 #[test]
 fn no_more_than_the_bound_is_read() {
     let dir = TempDir::new().unwrap();
-    let bad: Vec<u8> = (1..=20).flat_map(|n| if n == 11 { b"caf\xE9,x\n".to_vec() } else { format!("{n},x\n").into_bytes() }).collect();
+    let bad: Vec<u8> = (1..=20)
+        .flat_map(
+            |n| if n == 11 { b"caf\xE9,x\n".to_vec() } else { format!("{n},x\n").into_bytes() },
+        )
+        .collect();
     write(dir.path(), "c/a.csv", [b"a,b\n".as_slice(), &bad].concat());
     let text = ReadOptions {
-        schema: Some(Arc::new(Schema::new(vec![Field::new("a", DataType::Utf8View, true), Field::new("b", DataType::Utf8View, true)]))),
+        schema: Some(Arc::new(Schema::new(vec![
+            Field::new("a", DataType::Utf8View, true),
+            Field::new("b", DataType::Utf8View, true),
+        ]))),
         ..ReadOptions::default()
     };
     let table = open_with(dir.path().join("c"), Format::Csv(CsvOptions::default()), text).unwrap();
@@ -286,9 +315,12 @@ fn lines_of_text_are_one_column() {
     let table = open(dir.path(), Format::Text).unwrap();
     let error = message(all(&table));
     assert!(error.contains("c.txt, line 2, column value"), "{error}");
-    let skip = ReadOptions { invalid_utf8: crate::io::text::InvalidUtf8::Skip, ..ReadOptions::default() };
+    let skip =
+        ReadOptions { invalid_utf8: crate::io::text::InvalidUtf8::Skip, ..ReadOptions::default() };
     let task = task();
-    let rows = scan(&open_with(dir.path(), Format::Text, skip).unwrap(), &["value"], None, None, &task).unwrap();
+    let rows =
+        scan(&open_with(dir.path(), Format::Text, skip).unwrap(), &["value"], None, None, &task)
+            .unwrap();
     assert_eq!((rows.num_rows(), task.metrics.records_skipped.get()), (5, 1));
 }
 
@@ -321,5 +353,7 @@ fn ipc_files_and_streams_are_read_by_name() {
     let table = open(dir.path(), Format::Ipc).unwrap();
     assert_eq!(all(&table).unwrap(), "1,x,NULL;2,NULL,y");
     write(dir.path(), "3.arrow", "this is none");
-    assert!(message(open(dir.path(), Format::Ipc)).contains("3.arrow is damaged or not a ipc file"));
+    assert!(
+        message(open(dir.path(), Format::Ipc)).contains("3.arrow is damaged or not a ipc file")
+    );
 }

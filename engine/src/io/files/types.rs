@@ -15,7 +15,9 @@ use arrow::error::ArrowError;
 pub(crate) fn table_type(found: &DataType) -> DataType {
     match found {
         DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
-        DataType::Binary | DataType::LargeBinary | DataType::FixedSizeBinary(_) => DataType::BinaryView,
+        DataType::Binary | DataType::LargeBinary | DataType::FixedSizeBinary(_) => {
+            DataType::BinaryView
+        }
         DataType::Timestamp(_, zone) => DataType::Timestamp(TimeUnit::Microsecond, zone.clone()),
         DataType::Date64 => DataType::Date32,
         DataType::Float16 => DataType::Float32,
@@ -104,7 +106,8 @@ pub(crate) fn common(a: &DataType, b: &DataType) -> Option<DataType> {
     }
     match (a, b) {
         (DataType::Decimal128(p, s), DataType::Decimal128(q, t)) => {
-            let (scale, whole) = ((*s).max(*t), (i16::from(*p) - i16::from(*s)).max(i16::from(*q) - i16::from(*t)));
+            let (scale, whole) =
+                ((*s).max(*t), (i16::from(*p) - i16::from(*s)).max(i16::from(*q) - i16::from(*t)));
             let precision = u8::try_from(whole + i16::from(scale)).ok().filter(|p| *p <= 38)?;
             Some(DataType::Decimal128(precision, scale))
         }
@@ -162,7 +165,10 @@ pub(crate) fn cast_column(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, 
 }
 
 /// Members by name; missing ones are NULL.
-fn cast_struct(column: &ArrayRef, fields: &arrow::datatypes::Fields) -> Result<ArrayRef, ArrowError> {
+fn cast_struct(
+    column: &ArrayRef,
+    fields: &arrow::datatypes::Fields,
+) -> Result<ArrayRef, ArrowError> {
     use arrow::array::{Array, AsArray, StructArray};
     let column = column.as_struct();
     let member = |field: &FieldRef| match column.column_by_name(field.name()) {
@@ -183,15 +189,24 @@ mod tests {
     #[test]
     fn types_widen_only_where_every_value_is_kept() {
         for (from, to) in [
-            (Int32, Int64), (UInt32, Int64), (Int32, Float64), (Float32, Float64), (Null, Utf8View),
-            (Decimal128(10, 2), Decimal128(12, 4)), (Int32, Decimal128(12, 2)),
+            (Int32, Int64),
+            (UInt32, Int64),
+            (Int32, Float64),
+            (Float32, Float64),
+            (Null, Utf8View),
+            (Decimal128(10, 2), Decimal128(12, 4)),
+            (Int32, Decimal128(12, 2)),
         ] {
             assert!(widens(&from, &to), "{from} to {to}");
             assert!(!widens(&to, &from), "{to} to {from}");
         }
         for (from, to) in [
-            (Int64, Float64), (UInt64, Int64), (Int64, Utf8View), (Decimal128(10, 2), Decimal128(10, 3)),
-            (Int32, Decimal128(11, 2)), (Date32, Timestamp(TimeUnit::Microsecond, None)),
+            (Int64, Float64),
+            (UInt64, Int64),
+            (Int64, Utf8View),
+            (Decimal128(10, 2), Decimal128(10, 3)),
+            (Int32, Decimal128(11, 2)),
+            (Date32, Timestamp(TimeUnit::Microsecond, None)),
         ] {
             assert!(!widens(&from, &to), "{from} to {to}");
         }
@@ -199,8 +214,11 @@ mod tests {
 
     #[test]
     fn columns_merge_by_name() {
-        let field = |name: &str, data_type, nullable| Arc::new(Field::new(name, data_type, nullable)) as FieldRef;
-        let fields = [field("a", Int32, false), field("b", Utf8View, false), field("a", Int64, true)];
+        let field = |name: &str, data_type, nullable| {
+            Arc::new(Field::new(name, data_type, nullable)) as FieldRef
+        };
+        let fields =
+            [field("a", Int32, false), field("b", Utf8View, false), field("a", Int64, true)];
         let merged = merge(fields.map(|field| (field, ())), common).unwrap();
         assert_eq!(merged, [field("a", Int64, true), field("b", Utf8View, false)]);
         let fields = [field("a", Int32, false), field("a", Utf8View, false)];

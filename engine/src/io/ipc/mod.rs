@@ -9,7 +9,8 @@ use arrow::error::ArrowError;
 use arrow::ipc::reader::{FileReader, StreamReader};
 
 use super::files::{
-    Cursor, FileError, FileRows, Input, Rows, TableFile, cast_column, table_schema, table_type, widens,
+    Cursor, FileError, FileRows, Input, Rows, TableFile, cast_column, table_schema, table_type,
+    widens,
 };
 use crate::executor::TaskError;
 use crate::operators::batches::BATCH_ROWS;
@@ -97,10 +98,12 @@ impl IpcRows {
     fn columns(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>, FileError> {
         let column = |(field, place): (&FieldRef, &Option<usize>)| match place {
             None => Ok(new_null_array(field.data_type(), batch.num_rows())),
-            Some(at) => cast_column(batch.column(*at), field.data_type()).map_err(|error| FileError::Value {
-                path: self.path.clone(),
-                column: field.name().clone(),
-                reason: error.to_string(),
+            Some(at) => cast_column(batch.column(*at), field.data_type()).map_err(|error| {
+                FileError::Value {
+                    path: self.path.clone(),
+                    column: field.name().clone(),
+                    reason: error.to_string(),
+                }
             }),
         };
         self.wanted.iter().zip(&self.places).map(column).collect()

@@ -58,7 +58,8 @@ fn settled(data_type: &DataType) -> DataType {
 fn columns_of(file: &TableFile, bytes: u64) -> Result<Vec<FieldRef>, FileError> {
     let head = head(file, bytes)?;
     let is_object = |line: &&[u8]| {
-        line.trim_ascii_start().starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(line).is_ok()
+        line.trim_ascii_start().starts_with(b"{")
+            && serde_json::from_slice::<IgnoredAny>(line).is_ok()
     };
     let lines = head.split(|byte| *byte == b'\n').take(LINES_MAX);
     let lines: Vec<&[u8]> = lines.filter(is_object).collect();

@@ -51,7 +51,8 @@ impl JsonRows {
             _ => true,
         };
         let nullable = |field: &FieldRef| Arc::new(Field::clone(field).with_nullable(true));
-        let schema = Arc::new(Schema::new(wanted.iter().filter(kept).map(nullable).collect::<Vec<_>>()));
+        let schema =
+            Arc::new(Schema::new(wanted.iter().filter(kept).map(nullable).collect::<Vec<_>>()));
         Ok(Self {
             task: Rc::clone(task),
             lines: Lines::open(file, range)?,
@@ -82,7 +83,8 @@ impl JsonRows {
             }
             while lines.len() < room && self.at < self.bytes.len() {
                 let rest = &self.bytes[self.at..];
-                let end = memchr::memchr(b'\n', rest).map_or(self.bytes.len(), |at| self.at + at + 1);
+                let end =
+                    memchr::memchr(b'\n', rest).map_or(self.bytes.len(), |at| self.at + at + 1);
                 if !self.bytes[self.at..end].trim_ascii().is_empty() {
                     lines.push(self.at..end);
                 }

@@ -38,8 +38,11 @@ impl CsvEncoder {
     pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
         let options = FormatOptions::default();
         let formatter = |column| ArrayFormatter::try_new(column, &options);
-        let columns =
-            batch.columns().iter().map(|column| formatter(column.as_ref())).collect::<Result<Vec<_>, _>>()?;
+        let columns = batch
+            .columns()
+            .iter()
+            .map(|column| formatter(column.as_ref()))
+            .collect::<Result<Vec<_>, _>>()?;
         self.records.clear();
         for row in 0..batch.num_rows() {
             for (at, (column, formatter)) in batch.columns().iter().zip(&columns).enumerate() {
@@ -68,7 +71,9 @@ impl CsvEncoder {
     }
 
     fn string(&mut self, text: &str) {
-        let special = |byte: u8| byte == self.delimiter || byte == self.quote || byte == b'\n' || byte == b'\r';
+        let special = |byte: u8| {
+            byte == self.delimiter || byte == self.quote || byte == b'\n' || byte == b'\r'
+        };
         let (bytes, quote) = (text.as_bytes(), self.quote);
         if !bytes.is_empty() && !bytes.iter().copied().any(special) {
             self.records.extend_from_slice(bytes);

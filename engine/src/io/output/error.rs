@@ -78,7 +78,9 @@ pub enum OutputError {
     },
 
     /// A column of a type that the format does not have.
-    #[error("column {column} of type {data_type} cannot be written as {format}; cast it before writing")]
+    #[error(
+        "column {column} of type {data_type} cannot be written as {format}; cast it before writing"
+    )]
     ColumnType {
         /// The column.
         column: String,
@@ -137,7 +139,9 @@ impl OutputError {
             | Self::Duplicate { .. }
             | Self::PartitionBy { .. }
             | Self::ColumnType { .. } => false,
-            Self::Busy { .. } | Self::Encode { .. } | Self::Parquet { .. } | Self::Io { .. } => true,
+            Self::Busy { .. } | Self::Encode { .. } | Self::Parquet { .. } | Self::Io { .. } => {
+                true
+            }
         }
     }
 

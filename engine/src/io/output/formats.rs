@@ -150,12 +150,16 @@ impl TableFile {
         schema: &SchemaRef,
     ) -> Result<Self, OutputError> {
         let path = file.path().to_owned();
-        let refused = |reason: String| {
-            OutputError::Encode { format: format.name(), path: path.clone(), rows: 0, reason }
+        let refused = |reason: String| OutputError::Encode {
+            format: format.name(),
+            path: path.clone(),
+            rows: 0,
+            reason,
         };
         let encoder = match format {
             OutputFormat::Parquet(options) => {
-                let writer = ArrowWriter::try_new(file, SchemaRef::clone(schema), Some(properties(options)));
+                let writer =
+                    ArrowWriter::try_new(file, SchemaRef::clone(schema), Some(properties(options)));
                 TableEncoder::Parquet(Box::new(writer.map_err(|error| refused(error.to_string()))?))
             }
             OutputFormat::Csv(options) => {

@@ -41,6 +41,6 @@ pub const MANIFEST_NAME: &str = "_SUCCESS";
 const TEMPORARY_NAME: &str = "_temporary";
 
 #[cfg(test)]
-mod tests;
-#[cfg(test)]
 mod table_tests;
+#[cfg(test)]
+mod tests;

@@ -92,8 +92,7 @@ impl<T: Serialize> ParquetWriter<T> {
     ) -> Result<Self, OutputError> {
         let file = staging.attempt_file(partition)?;
         let path = file.path().to_owned();
-        let properties =
-            WriterProperties::builder().set_compression(compression.codec()).build();
+        let properties = WriterProperties::builder().set_compression(compression.codec()).build();
         let columns = Arc::new(Schema::new(schema.fields.clone()));
         let writer = ArrowWriter::try_new(file, columns, Some(properties))
             .map_err(|error| OutputError::Parquet { path, rows: 0, reason: error.to_string() })?;
@@ -126,8 +125,7 @@ impl<T: Serialize> ParquetWriter<T> {
             rows,
             reason: error.to_string(),
         })?;
-        let place =
-            Place { partition: self.partition, extension: ".parquet", ..Place::default() };
+        let place = Place { partition: self.partition, extension: ".parquet", ..Place::default() };
         self.staging.keep(file, &place, rows)
     }
 

@@ -48,12 +48,16 @@ impl Spread {
     }
 
     /// The rows of a batch by folder, in the order in which folders first appear, with the columns of the files.
-    pub(super) fn folders(&self, batch: &RecordBatch) -> Result<Vec<(String, RecordBatch)>, TaskError> {
+    pub(super) fn folders(
+        &self,
+        batch: &RecordBatch,
+    ) -> Result<Vec<(String, RecordBatch)>, TaskError> {
         if batch.num_rows() == 0 {
             return Ok(Vec::new());
         }
         let Some(converter) = &self.keys else { return Ok(vec![(String::new(), batch.clone())]) };
-        let columns: Vec<ArrayRef> = self.columns.iter().map(|at| ArrayRef::clone(batch.column(*at))).collect();
+        let columns: Vec<ArrayRef> =
+            self.columns.iter().map(|at| ArrayRef::clone(batch.column(*at))).collect();
         let keys = converter.convert_columns(&columns).map_err(fault)?;
         let mut groups: Vec<Vec<u32>> = Vec::new();
         let mut places = HashMap::new();
@@ -115,7 +119,10 @@ impl Spread {
         for _ in 0..self.open.len() / 2 {
             self.close_oldest(files)?;
         }
-        self.open.values_mut().filter_map(|(_, open)| open.as_mut()).try_for_each(|open| open.file.relieve())
+        self.open
+            .values_mut()
+            .filter_map(|(_, open)| open.as_mut())
+            .try_for_each(|open| open.file.relieve())
     }
 
     pub(super) fn finish(mut self, files: &mut Files<'_>) -> Result<(), OutputError> {

@@ -165,10 +165,7 @@ impl Staging {
     }
 
     /// The committed parts of a partition.
-    pub(super) fn committed_parts(
-        &self,
-        partition: u32,
-    ) -> Result<Option<Vec<Part>>, OutputError> {
+    pub(super) fn committed_parts(&self, partition: u32) -> Result<Option<Vec<Part>>, OutputError> {
         let decision = self.decision(partition);
         match read_json(&decision) {
             Ok(parts) => Ok(Some(parts)),

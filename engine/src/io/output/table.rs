@@ -79,7 +79,8 @@ impl WriteSpec {
     }
 
     fn file_schema(&self) -> SchemaRef {
-        let fields = self.file_columns().into_iter().map(|at| Arc::clone(&self.schema.fields()[at]));
+        let fields =
+            self.file_columns().into_iter().map(|at| Arc::clone(&self.schema.fields()[at]));
         Arc::new(arrow::datatypes::Schema::new(fields.collect::<Vec<_>>()))
     }
 }

@@ -33,7 +33,12 @@ fn stream(batches: Vec<RecordBatch>) -> BoxBatches {
     Box::new(move || Ok(batches.next()))
 }
 
-fn write_to(dir: &Path, mode: WriteMode, spec: &WriteSpec, partitions: Vec<Vec<RecordBatch>>) -> Manifest {
+fn write_to(
+    dir: &Path,
+    mode: WriteMode,
+    spec: &WriteSpec,
+    partitions: Vec<Vec<RecordBatch>>,
+) -> Manifest {
     let job = OutputJob::open(dir, mode).unwrap().unwrap();
     let task = task();
     for (partition, batches) in (0..).zip(partitions.iter().cloned()) {
@@ -86,9 +91,16 @@ fn tables_come_back_from_every_format() {
         let spec = spec_of(&written, rows.schema(), &[]);
         let manifest = write_to(dir.path(), WriteMode::Error, &spec, vec![vec![rows.clone()]]);
         assert_eq!((manifest.rows, manifest.files.len()), (3, 1));
-        let options = crate::io::files::ReadOptions { schema: Some(rows.schema()), ..Default::default() };
+        let options =
+            crate::io::files::ReadOptions { schema: Some(rows.schema()), ..Default::default() };
         let table = crate::io::files::tests::open_with(dir.path(), read, options).unwrap();
-        assert_eq!(scan(&table, &["i", "f", "b", "s", "d", "t", "n"], None, None, &task()).unwrap().columns(), rows.columns(), "{written:?}");
+        assert_eq!(
+            scan(&table, &["i", "f", "b", "s", "d", "t", "n"], None, None, &task())
+                .unwrap()
+                .columns(),
+            rows.columns(),
+            "{written:?}"
+        );
     }
 }
 
@@ -116,20 +128,43 @@ fn a_table_without_rows_has_its_columns() {
 fn columns_of_folders_come_back() {
     let dir = TempDir::new().unwrap();
     let codes = StringViewArray::from(vec![Some("01"), Some("2A/x"), None, Some("01"), Some("")]);
-    let rows = batch(vec![("code", Arc::new(codes) as ArrayRef), ("v", ints([1, 2, 3, 4, 5])), ("day", Arc::new(Date32Array::from(vec![0, 1, 0, 0, 0])))]);
+    let rows = batch(vec![
+        ("code", Arc::new(codes) as ArrayRef),
+        ("v", ints([1, 2, 3, 4, 5])),
+        ("day", Arc::new(Date32Array::from(vec![0, 1, 0, 0, 0]))),
+    ]);
     for (written, read) in formats() {
         let spec = spec_of(&written, rows.schema(), &["day", "code"]);
-        let manifest = write_to(dir.path(), WriteMode::Overwrite, &spec, vec![vec![rows.clone(), rows.slice(0, 1)], vec![rows.slice(1, 1)]]);
+        let manifest = write_to(
+            dir.path(),
+            WriteMode::Overwrite,
+            &spec,
+            vec![vec![rows.clone(), rows.slice(0, 1)], vec![rows.slice(1, 1)]],
+        );
         assert_eq!((manifest.rows, manifest.files.len()), (7, 5), "one file a folder and task");
         let extension = written.extension();
         let names = files_below(dir.path());
-        assert!(names.contains(&format!("day=1970-01-02/code=2A%2Fx/part-00001{extension}")), "{names:?}");
+        assert!(
+            names.contains(&format!("day=1970-01-02/code=2A%2Fx/part-00001{extension}")),
+            "{names:?}"
+        );
         assert_eq!(names.len(), 6, "the output that was there is replaced");
         let table = open(dir.path(), read).unwrap();
         let found = shown(&scan(&table, &["v", "code", "day"], None, None, &task()).unwrap());
         let mut found: Vec<&str> = found.split(';').collect();
         found.sort_unstable();
-        assert_eq!(found, ["1,01,1970-01-01", "1,01,1970-01-01", "2,2A/x,1970-01-02", "2,2A/x,1970-01-02", "3,NULL,1970-01-01", "4,01,1970-01-01", "5,,1970-01-01"]);
+        assert_eq!(
+            found,
+            [
+                "1,01,1970-01-01",
+                "1,01,1970-01-01",
+                "2,2A/x,1970-01-02",
+                "2,2A/x,1970-01-02",
+                "3,NULL,1970-01-01",
+                "4,01,1970-01-01",
+                "5,,1970-01-01"
+            ]
+        );
     }
 }
 
@@ -137,16 +172,30 @@ fn columns_of_folders_come_back() {
 fn files_end_when_they_are_full() {
     let dir = TempDir::new().unwrap();
     let rows = batch(vec![("n", ints(0..10_000))]);
-    let format = OutputFormat::Parquet(ParquetOutput { row_group_rows: 1000, ..ParquetOutput::default() });
+    let format =
+        OutputFormat::Parquet(ParquetOutput { row_group_rows: 1000, ..ParquetOutput::default() });
     let spec = WriteSpec { rows_max: Some(4_000), ..spec_of(&format, rows.schema(), &[]) };
-    write_to(dir.path(), WriteMode::Error, &spec, vec![vec![rows.slice(0, 5_000), rows.slice(5_000, 5_000)]]);
+    write_to(
+        dir.path(),
+        WriteMode::Error,
+        &spec,
+        vec![vec![rows.slice(0, 5_000), rows.slice(5_000, 5_000)]],
+    );
     let names = files_below(dir.path());
-    assert_eq!(names, ["_SUCCESS", "part-00000-1.parquet", "part-00000-2.parquet", "part-00000.parquet"]);
+    assert_eq!(
+        names,
+        ["_SUCCESS", "part-00000-1.parquet", "part-00000-2.parquet", "part-00000.parquet"]
+    );
     let file = fs::File::open(dir.path().join("part-00000.parquet")).unwrap();
     let file = SerializedFileReader::new(file).unwrap();
     assert_eq!((file.metadata().file_metadata().num_rows(), file.num_row_groups()), (4_000, 4));
     let spec = WriteSpec { rows_max: None, bytes_max: Some(1), ..spec };
-    let manifest = write_to(dir.path(), WriteMode::Overwrite, &spec, vec![vec![rows.slice(0, 10), rows.slice(10, 10)]]);
+    let manifest = write_to(
+        dir.path(),
+        WriteMode::Overwrite,
+        &spec,
+        vec![vec![rows.slice(0, 10), rows.slice(10, 10)]],
+    );
     assert_eq!(manifest.files.len(), 2);
 }
 
@@ -155,7 +204,12 @@ fn many_folders_in_no_order_are_written_with_few_files_open() {
     let dir = TempDir::new().unwrap();
     let rows = batch(vec![("k", ints((0..1_000).map(|n| n * 7 % 200))), ("v", ints(0..1_000))]);
     let spec = spec_of(&OutputFormat::Ipc, rows.schema(), &["k"]);
-    write_to(dir.path(), WriteMode::Error, &spec, vec![(0..10).map(|at| rows.slice(at * 100, 100)).collect()]);
+    write_to(
+        dir.path(),
+        WriteMode::Error,
+        &spec,
+        vec![(0..10).map(|at| rows.slice(at * 100, 100)).collect()],
+    );
     let table = open(dir.path(), Format::Ipc).unwrap();
     let found = scan(&table, &["v", "k"], None, None, &task()).unwrap();
     let (v, k) = (found.column(0), found.column(1));
@@ -163,7 +217,8 @@ fn many_folders_in_no_order_are_written_with_few_files_open() {
         use arrow::array::AsArray;
         use arrow::datatypes::Int64Type;
         let (v, k) = (v.as_primitive::<Int64Type>(), k.as_primitive::<Int64Type>());
-        let mut pairs: Vec<(i64, i64)> = v.values().iter().copied().zip(k.values().iter().copied()).collect();
+        let mut pairs: Vec<(i64, i64)> =
+            v.values().iter().copied().zip(k.values().iter().copied()).collect();
         pairs.sort_unstable();
         pairs
     };
@@ -177,7 +232,10 @@ fn modes_treat_what_is_there_as_they_say() {
     let spec = spec_of(&OutputFormat::Parquet(ParquetOutput::default()), one(1).schema(), &[]);
     let read = || all(&open(dir.path(), Format::Parquet).unwrap()).unwrap();
     write_to(dir.path(), WriteMode::Error, &spec, vec![vec![one(1)]]);
-    assert!(matches!(OutputJob::open(dir.path(), WriteMode::Error), Err(OutputError::NotEmpty { .. })));
+    assert!(matches!(
+        OutputJob::open(dir.path(), WriteMode::Error),
+        Err(OutputError::NotEmpty { .. })
+    ));
     assert!(OutputJob::open(dir.path(), WriteMode::Ignore).unwrap().is_none());
     let manifest = write_to(dir.path(), WriteMode::Append, &spec, vec![vec![one(2)], vec![one(3)]]);
     assert_eq!((manifest.rows, manifest.files.len()), (3, 3));
@@ -198,12 +256,14 @@ fn an_append_cut_short_is_undone_with_its_folders() {
     write_to(dir.path(), WriteMode::Error, &spec, vec![vec![rows(1, 1)]]);
     let before = files_below(dir.path());
     let job = OutputJob::open(dir.path(), WriteMode::Append).unwrap().unwrap();
-    let write = |k| write_partition(&spec, job.staging(), stream(vec![rows(k, 2)]), &task()).unwrap();
+    let write =
+        |k| write_partition(&spec, job.staging(), stream(vec![rows(k, 2)]), &task()).unwrap();
     let parts = [write(1), write(2), write(3)].concat();
     // The last part is lost, so that publishing fails after the others have been moved.
     job.staging().discard(&parts[2]).unwrap();
     let manifest = Manifest::of(&parts);
-    publish::publish(dir.path(), job.staging(), &parts, &manifest, vec![MANIFEST_NAME.to_owned()]).unwrap_err();
+    publish::publish(dir.path(), job.staging(), &parts, &manifest, vec![MANIFEST_NAME.to_owned()])
+        .unwrap_err();
     assert!(dir.path().join("k=2").exists());
     job.abort().unwrap();
     assert_eq!(files_below(dir.path()), before);
@@ -216,7 +276,8 @@ fn one_attempt_wins_with_all_its_files() {
     let rows = batch(vec![("n", ints(0..4))]);
     let spec = WriteSpec { rows_max: Some(2), ..spec_of(&OutputFormat::Ipc, rows.schema(), &[]) };
     let job = OutputJob::open(dir.path(), WriteMode::Error).unwrap().unwrap();
-    let attempt = || write_partition(&spec, job.staging(), stream(vec![rows.clone()]), &task()).unwrap();
+    let attempt =
+        || write_partition(&spec, job.staging(), stream(vec![rows.clone()]), &task()).unwrap();
     let (first, second) = (attempt(), attempt());
     assert_eq!(job.staging().commit_parts(0, &first).unwrap(), first);
     assert_eq!(job.staging().commit_parts(0, &second).unwrap(), first);

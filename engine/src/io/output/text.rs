@@ -105,8 +105,7 @@ impl TextWriter {
     ) -> Result<Self, OutputError> {
         let file = staging.attempt_file(partition)?;
         let path = file.path().to_owned();
-        let encoder =
-            Encoder::new(file, compression).map_err(OutputError::io("write", &path))?;
+        let encoder = Encoder::new(file, compression).map_err(OutputError::io("write", &path))?;
         let staging = staging.clone();
         Ok(Self { staging, partition, compression, path, encoder, rows: 0 })
     }

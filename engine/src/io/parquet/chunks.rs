@@ -34,7 +34,9 @@ impl Chunks {
     fn read(&self, start: u64, length: usize) -> Result<Bytes> {
         if start.saturating_add(length as u64) > self.input.bytes() {
             let (path, bytes) = (self.input.path(), self.input.bytes());
-            return Err(ParquetError::EOF(format!("{path} ends at {bytes}, before {start} + {length}")));
+            return Err(ParquetError::EOF(format!(
+                "{path} ends at {bytes}, before {start} + {length}"
+            )));
         }
         let mut bytes = vec![0; length];
         let read = self.input.read_at(start, &mut bytes);
@@ -51,7 +53,8 @@ impl Chunks {
             Some(found) => windows.remove(found),
             None => {
                 let wanted = WINDOW_BYTES.max(length as u64);
-                let wanted = wanted.min(self.input.bytes().saturating_sub(start)).max(length as u64);
+                let wanted =
+                    wanted.min(self.input.bytes().saturating_sub(start)).max(length as u64);
                 if windows.len() == WINDOWS_MAX {
                     windows.remove(0);
                 }

@@ -37,12 +37,18 @@ impl ColumnBounds {
         let rows = groups.iter().map(|group| group.num_rows() as u64).collect();
         let nulls = converter.row_group_null_counts(groups).ok()?;
         let nans = converter.row_group_nan_counts(groups).ok()?;
-        let (mins, maxes) = (converter.row_group_mins(groups).ok(), converter.row_group_maxes(groups).ok());
+        let (mins, maxes) =
+            (converter.row_group_mins(groups).ok(), converter.row_group_maxes(groups).ok());
         Some(Self::new(columns, column, mins, maxes, nulls, &nans, rows))
     }
 
     /// Of the pages of a row group, the only one of `footer` that matters.
-    fn of_pages(columns: &Columns, column: usize, footer: &ParquetMetaData, group: usize) -> Option<Self> {
+    fn of_pages(
+        columns: &Columns,
+        column: usize,
+        footer: &ParquetMetaData,
+        group: usize,
+    ) -> Option<Self> {
         let (converter, index) = (converter(columns, column)?, footer.page_index()?.as_ref());
         // No counts are no pages: there is no index then.
         let rows = converter.data_page_row_counts(index, footer.row_groups(), &[group]).ok()??;
@@ -50,7 +56,8 @@ impl ColumnBounds {
         let nans = converter.data_page_nan_counts(index, &[group]).ok()?;
         let mins = converter.data_page_mins(index, &[group]).ok();
         let maxes = converter.data_page_maxes(index, &[group]).ok();
-        let known = |array: &Option<ArrayRef>| array.as_ref().is_none_or(|array| array.len() == rows.len());
+        let known =
+            |array: &Option<ArrayRef>| array.as_ref().is_none_or(|array| array.len() == rows.len());
         if nulls.len() != rows.len() || !known(&mins) || !known(&maxes) {
             return None;
         }
@@ -71,7 +78,9 @@ impl ColumnBounds {
         let cast = |array: ArrayRef| cast_column(&array, to).ok();
         // A NaN is the largest value, and statistics pass over it.
         let float = matches!(to, DataType::Float32 | DataType::Float64);
-        let no_nans = nans.len() == rows.len() && nans.null_count() == 0 && nans.values().iter().all(|n| *n == 0);
+        let no_nans = nans.len() == rows.len()
+            && nans.null_count() == 0
+            && nans.values().iter().all(|n| *n == 0);
         let maxes = maxes.filter(|_| !float || no_nans);
         let nullable = columns.stored(column).is_none_or(|field| field.is_nullable());
         Self { mins: mins.and_then(cast), maxes: maxes.and_then(cast), nulls, rows, nullable }
@@ -99,10 +108,10 @@ impl ColumnBounds {
 }
 
 fn converter(columns: &Columns, column: usize) -> Option<StatisticsConverter<'_>> {
-    let file = &columns.file;
-    let name = columns.stored(column)?.name();
-    let converter = StatisticsConverter::try_new(name, file.schema(), file.parquet_schema()).ok()?;
-    converter.parquet_column_index()?;
+    let (file, leaf) = (&columns.file, columns.leaf(column)?);
+    let field = columns.stored(column)?;
+    let converter =
+        StatisticsConverter::from_column_index(leaf, field, file.parquet_schema()).ok()?;
     let orders = file.metadata().file_metadata().column_orders();
     Some(
         converter
@@ -155,9 +164,7 @@ fn blooms(
     group: usize,
     column: usize,
 ) -> bool {
-    let Some(leaf) = converter(columns, column).and_then(|found| found.parquet_column_index()) else {
-        return true;
-    };
+    let Some(leaf) = columns.leaf(column) else { return true };
     let chunk = columns.file.metadata().row_group(group).column(leaf);
     if chunk.bloom_filter_offset().is_none() {
         return true;
@@ -171,11 +178,14 @@ fn blooms(
 /// Whether a value can be among those of a filter, which hold what is stored.
 fn may_hold(filter: &Sbbf, value: &Scalar, stored: Option<&DataType>) -> bool {
     match (value, stored) {
-        (Scalar::Utf8(value), Some(DataType::Utf8View | DataType::BinaryView)) => filter.check(&**value),
-        (Scalar::Binary(value), Some(DataType::BinaryView)) => filter.check(&**value),
-        (Scalar::Int32(value) | Scalar::Date32(value), Some(DataType::Int32 | DataType::Date32)) => {
-            filter.check(value)
+        (Scalar::Utf8(value), Some(DataType::Utf8View | DataType::BinaryView)) => {
+            filter.check(&**value)
         }
+        (Scalar::Binary(value), Some(DataType::BinaryView)) => filter.check(&**value),
+        (
+            Scalar::Int32(value) | Scalar::Date32(value),
+            Some(DataType::Int32 | DataType::Date32),
+        ) => filter.check(value),
         (Scalar::Int64(value), Some(DataType::Int64)) => filter.check(value),
         (Scalar::Int64(value), Some(DataType::Int32)) => {
             i32::try_from(*value).is_ok_and(|value| filter.check(&value))
@@ -193,14 +203,15 @@ pub(super) fn pages(
 ) -> Result<Option<RowSelection>, ParquetError> {
     let used = condition.data_columns();
     let footer = columns.file.metadata();
-    let leaf = |column: &usize| converter(columns, *column)?.parquet_column_index();
-    let leaves: Vec<usize> = used.iter().filter_map(leaf).collect();
-    let indexed = |leaf: &usize| footer.row_group(group).column(*leaf).column_index_offset().is_some();
+    let leaves: Vec<usize> = used.iter().filter_map(|column| columns.leaf(*column)).collect();
+    let indexed =
+        |leaf: &usize| footer.row_group(group).column(*leaf).column_index_offset().is_some();
     if !leaves.iter().any(indexed) {
         return Ok(None);
     }
     // With this row group alone, so that no more than it is copied and read.
-    let alone = ParquetMetaData::new(footer.file_metadata().clone(), vec![footer.row_group(group).clone()]);
+    let alone =
+        ParquetMetaData::new(footer.file_metadata().clone(), vec![footer.row_group(group).clone()]);
     let mut reader = ParquetMetaDataReader::new_with_metadata(alone)
         .with_page_index_policy(PageIndexPolicy::Optional)
         .with_page_index_mask(ColumnChunkMask::columns(leaves));

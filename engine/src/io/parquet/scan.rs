@@ -62,7 +62,8 @@ impl ParquetRows {
     fn open_group(&self, group: usize) -> Result<Option<Group>, TaskError> {
         let rows = self.columns.file.metadata().row_group(group).num_rows() as usize;
         let mut source = GroupSource { chunks: self.chunks.clone(), group, rows, selection: None };
-        let Some(condition) = self.condition.as_ref().filter(|condition| !condition.data_columns().is_empty())
+        let Some(condition) =
+            self.condition.as_ref().filter(|condition| !condition.data_columns().is_empty())
         else {
             let reader = source.open(&self.columns, None);
             return Ok(Some(Group::Plain(reader.map_err(|error| self.failure(group, error))?)));
@@ -72,7 +73,8 @@ impl ParquetRows {
         if source.selection.as_ref().is_some_and(|selection| !selection.selects_any()) {
             return Ok(None);
         }
-        let windows = Windows::open(source, &self.columns, condition.clone(), self.first_row(group));
+        let windows =
+            Windows::open(source, &self.columns, condition.clone(), self.first_row(group));
         match windows {
             Ok(windows) => Ok(Some(Group::Tested(Box::new(windows)))),
             Err(failure) => Err(self.explain(group, failure)),
@@ -85,14 +87,14 @@ impl ParquetRows {
                 let Some(batch) = reader.next() else { return Ok(None) };
                 let batch = batch.map_err(|error| self.failure(at, error.into()))?;
                 let columns = self.columns.adapt(&batch);
-                let columns = columns.map_err(|(column, error)| {
-                    self.explain(at, Failure::Column(column, error))
-                })?;
+                let columns = columns
+                    .map_err(|(column, error)| self.explain(at, Failure::Column(column, error)))?;
                 Ok(Some(Rows { rows: batch.num_rows(), columns, tested: false }))
             }
             Group::Tested(windows) => {
                 let columns = windows.next().map_err(|failure| self.explain(at, failure))?;
-                let rows = |columns: &Vec<ArrayRef>| columns.first().map_or(0, |column| column.len());
+                let rows =
+                    |columns: &Vec<ArrayRef>| columns.first().map_or(0, |column| column.len());
                 Ok(columns.map(|columns| Rows { rows: rows(&columns), columns, tested: true }))
             }
         }
@@ -117,7 +119,8 @@ impl ParquetRows {
         if text.to_ascii_lowercase().contains("utf") {
             for wanted in 0..self.columns.wanted.len() {
                 if let Ok(Some(row)) = self.bad_utf8(group, wanted) {
-                    let (path, column) = (self.file.path.clone(), self.columns.wanted[wanted].name().clone());
+                    let (path, column) =
+                        (self.file.path.clone(), self.columns.wanted[wanted].name().clone());
                     return FileError::InvalidUtf8 { path, column, row }.into();
                 }
             }
@@ -144,7 +147,9 @@ impl ParquetRows {
         let mut row = self.first_row(group);
         for batch in source.open(&columns, None).map_err(damaged(&self.file.path))? {
             let Ok(batch) = batch else { return Ok(None) };
-            let Some(values) = batch.columns().first().and_then(|column| column.as_binary_view_opt()) else {
+            let Some(values) =
+                batch.columns().first().and_then(|column| column.as_binary_view_opt())
+            else {
                 return Ok(None);
             };
             let bad = |value: Option<&[u8]>| {

@@ -45,7 +45,8 @@ fn columns_are_found_by_name_and_widened() {
     write_parquet(dir.path(), "2.parquet", &both, usual());
     write_parquet(dir.path(), "3.parquet", &batch(vec![("c1", narrow)]), usual());
     assert_eq!(all(&table(&dir)).unwrap(), "1,NULL;3,x;5,NULL");
-    let rows = scan(&table(&dir), &["c2", "c1"], Some(&compare(1, BinaryOp::Gt, 2i64)), None, &task());
+    let rows =
+        scan(&table(&dir), &["c2", "c1"], Some(&compare(1, BinaryOp::Gt, 2i64)), None, &task());
     assert_eq!(shown(&rows.unwrap()), "x,3;NULL,5");
 
     write_parquet(dir.path(), "4.parquet", &batch(vec![("c1", strings(["no number"]))]), usual());
@@ -57,7 +58,8 @@ fn columns_are_found_by_name_and_widened() {
 fn types_of_files_become_those_of_tables() {
     let dir = TempDir::new().unwrap();
     let dictionary: DictionaryArray<Int32Type> = vec![Some("p"), None].into_iter().collect();
-    let items = ListArray::from_iter_primitive::<Int32Type, _, _>([Some(vec![Some(1), None]), None]);
+    let items =
+        ListArray::from_iter_primitive::<Int32Type, _, _>([Some(vec![Some(1), None]), None]);
     let member: ArrayRef = Arc::new(StringArray::from(vec!["m", "n"]));
     let pair = StructArray::from(vec![(Arc::new(Field::new("x", DataType::Utf8, true)), member)]);
     let rows = batch(vec![
@@ -72,17 +74,27 @@ fn types_of_files_become_those_of_tables() {
     write_parquet(dir.path(), "a.parquet", &rows, usual());
     let schema = table(&dir).shape().schema;
     let types: Vec<&DataType> = schema.fields().iter().map(|field| field.data_type()).collect();
-    assert_eq!(types[..4], [&DataType::Utf8View, &DataType::Utf8View, &DataType::BinaryView, &DataType::Utf8View]);
+    assert_eq!(
+        types[..4],
+        [&DataType::Utf8View, &DataType::Utf8View, &DataType::BinaryView, &DataType::Utf8View]
+    );
     assert_eq!(types[4], &DataType::Timestamp(TimeUnit::Microsecond, None));
     let shown = all(&table(&dir)).unwrap();
-    assert_eq!(shown, "a,c,65,p,1970-01-01T00:00:00.000001,[1, ],{x: m};b,d,66,NULL,1970-01-01T00:00:00.002500,NULL,{x: n}");
+    assert_eq!(
+        shown,
+        "a,c,65,p,1970-01-01T00:00:00.000001,[1, ],{x: m};b,d,66,NULL,1970-01-01T00:00:00.002500,NULL,{x: n}"
+    );
 }
 
 #[test]
 fn a_missing_null_count_is_not_zero() {
     let dir = TempDir::new().unwrap();
     let rows = batch(vec![("x", Arc::new(Int64Array::from(vec![Some(5), None])) as ArrayRef)]);
-    for (name, statistics) in [("chunk", EnabledStatistics::Chunk), ("page", EnabledStatistics::Page), ("none", EnabledStatistics::None)] {
+    for (name, statistics) in [
+        ("chunk", EnabledStatistics::Chunk),
+        ("page", EnabledStatistics::Page),
+        ("none", EnabledStatistics::None),
+    ] {
         let properties = WriterProperties::builder().set_statistics_enabled(statistics).build();
         write_parquet(&dir.path().join(name), "a.parquet", &rows, properties);
         let bytes = std::fs::read(dir.path().join(name).join("a.parquet")).unwrap();
@@ -124,7 +136,16 @@ fn without_null_counts(bytes: &[u8]) -> Vec<u8> {
         }
         builder = builder.add_row_group(builder_of_group.build().unwrap());
     }
-    let end = footer.row_group(0).columns().iter().map(|c| { let (s, l) = c.byte_range(); s + l }).max().unwrap();
+    let end = footer
+        .row_group(0)
+        .columns()
+        .iter()
+        .map(|c| {
+            let (s, l) = c.byte_range();
+            s + l
+        })
+        .max()
+        .unwrap();
     let mut out = bytes[..end as usize].to_vec();
     let footer = builder.build();
     ParquetMetaDataWriter::new(&mut out, &footer).finish().unwrap();
@@ -133,8 +154,17 @@ fn without_null_counts(bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn every_way_of_passing_over_rows_gives_the_same_rows() {
+    // Many row groups of many pages; one of several windows; pages by the index and without one.
+    let pages = || {
+        WriterProperties::builder().set_data_page_row_count_limit(1000).set_write_batch_size(1000)
+    };
+    check_ways(5_000, small_groups());
+    check_ways(150_000, pages().build());
+    check_ways(20_000, pages().set_statistics_enabled(EnabledStatistics::Chunk).build());
+}
+
+fn check_ways(count: i64, properties: WriterProperties) {
     let dir = TempDir::new().unwrap();
-    let count = 5_000i64;
     let words: Vec<String> = (0..count).map(|n| format!("the word of row {n}")).collect();
     let nulls = Int64Array::from_iter((0..count).map(|n| (n % 7 != 0).then_some(n * n % 1009)));
     let rows = batch(vec![
@@ -142,13 +172,19 @@ fn every_way_of_passing_over_rows_gives_the_same_rows() {
         ("v", Arc::new(nulls) as ArrayRef),
         ("s", strings(words.iter().map(String::as_str))),
     ]);
-    write_parquet(dir.path(), "a.parquet", &rows, small_groups());
+    write_parquet(dir.path(), "a.parquet", &rows, properties);
     let table = table(&dir);
     let whole = scan(&table, &["s", "v", "k"], None, None, &task()).unwrap();
     assert_eq!(whole.num_rows(), count as usize);
     for (column, op, value) in [
-        (2, BinaryOp::Eq, 1234i64), (2, BinaryOp::Lt, 150), (2, BinaryOp::GtEq, 4990), (2, BinaryOp::GtEq, 1200),
-        (2, BinaryOp::Gt, 10_000), (1, BinaryOp::Eq, 4), (1, BinaryOp::Lt, 40), (1, BinaryOp::GtEq, 5),
+        (2, BinaryOp::Eq, 1234i64),
+        (2, BinaryOp::Lt, 150),
+        (2, BinaryOp::GtEq, count - 10),
+        (2, BinaryOp::GtEq, 1200),
+        (2, BinaryOp::Gt, count),
+        (1, BinaryOp::Eq, 4),
+        (1, BinaryOp::Lt, 40),
+        (1, BinaryOp::GtEq, 5),
     ] {
         let predicate = compare(column, op, value);
         for predicate in [predicate.clone(), or_null(predicate, 1, DataType::Int64)] {
@@ -180,7 +216,8 @@ fn row_groups_without_rows_that_pass_are_not_read() {
     let path = dir.path().join("a.parquet");
     let mut bytes = std::fs::read(&path).unwrap();
     let content = bytes::Bytes::from(bytes.clone());
-    let footer = ::parquet::file::metadata::ParquetMetaDataReader::new().parse_and_finish(&content).unwrap();
+    let footer =
+        ::parquet::file::metadata::ParquetMetaDataReader::new().parse_and_finish(&content).unwrap();
     for group in [0, 2, 3, 4] {
         let (start, length) = footer.row_group(group).column(0).byte_range();
         bytes[start as usize..(start + length) as usize].fill(0xFF);
@@ -205,7 +242,9 @@ fn bloom_filters_and_bounds_of_nan_are_understood() {
     let properties = WriterProperties::builder().set_bloom_filter_enabled(true).build();
     write_parquet(dir.path(), "a.parquet", &rows, properties);
     let table = table(&dir);
-    let find = |columns: &[&str], predicate| shown(&scan(&table, columns, Some(&predicate), None, &task()).unwrap());
+    let find = |columns: &[&str], predicate| {
+        shown(&scan(&table, columns, Some(&predicate), None, &task()).unwrap())
+    };
     assert_eq!(find(&["s"], compare(0, BinaryOp::Eq, "beta")), "");
     assert_eq!(find(&["s"], compare(0, BinaryOp::Eq, "gamma")), "gamma");
     assert_eq!(find(&["n"], compare(0, BinaryOp::Eq, 5i64)), "");
@@ -226,7 +265,10 @@ fn bad_strings_matter_where_they_are_used_alone() {
     let table = open_with(dir.path(), Format::Parquet, options.clone()).unwrap();
     assert_eq!(shown(&scan(&table, &["n"], None, None, &task()).unwrap()), "1;2;3");
     let error = scan(&table, &["s"], None, None, &task()).unwrap_err().to_string();
-    assert!(error.contains("column s of") && error.contains("a.parquet is not UTF-8 at row 1"), "{error}");
+    assert!(
+        error.contains("column s of") && error.contains("a.parquet is not UTF-8 at row 1"),
+        "{error}"
+    );
     let lossy = ReadOptions { invalid_utf8: InvalidUtf8::Lossy, ..options };
     let table = open_with(dir.path(), Format::Parquet, lossy).unwrap();
     assert_eq!(shown(&scan(&table, &["s"], None, None, &task()).unwrap()), "ok;b\u{FFFD}d;ok");
@@ -235,7 +277,9 @@ fn bad_strings_matter_where_they_are_used_alone() {
 #[test]
 fn statistics_are_of_all_files() {
     let dir = TempDir::new().unwrap();
-    let zstd = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
+    let zstd = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .build();
     write_parquet(dir.path(), "1.parquet", &batch(vec![("k", ints(5..8))]), zstd);
     let some: ArrayRef = Arc::new(Int64Array::from(vec![None, Some(20)]));
     write_parquet(dir.path(), "2.parquet", &batch(vec![("k", some)]), usual());

@@ -15,6 +15,7 @@ use arrow::compute::{FilterBuilder, concat};
 use parquet::arrow::arrow_reader::{
     ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
 };
+use parquet::errors::ParquetError;
 
 use super::chunks::Chunks;
 use super::columns::Columns;
@@ -50,10 +51,11 @@ impl GroupSource {
             (None, picked) => picked,
         };
         let file = columns.file.clone();
-        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.chunks.clone(), file)
-            .with_batch_size(BATCH_ROWS)
-            .with_row_groups(vec![self.group])
-            .with_projection(columns.mask());
+        let mut builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(self.chunks.clone(), file)
+                .with_batch_size(BATCH_ROWS)
+                .with_row_groups(vec![self.group])
+                .with_projection(columns.mask());
         if let Some(selection) = selection {
             builder = builder.with_row_selection(selection);
         }
@@ -90,13 +92,13 @@ struct Tested {
 
 /// Failures of the decoder are told from others: the caller says where they are.
 pub(super) enum Failure {
-    Decoder(parquet::errors::ParquetError),
+    Decoder(ParquetError),
     Column(usize, arrow::error::ArrowError),
     Task(TaskError),
 }
 
-impl From<parquet::errors::ParquetError> for Failure {
-    fn from(error: parquet::errors::ParquetError) -> Self {
+impl From<ParquetError> for Failure {
+    fn from(error: ParquetError) -> Self {
         Self::Decoder(error)
     }
 }
@@ -220,7 +222,12 @@ impl Windows {
         };
         let mut reader = self.source.open(&self.rest_columns, picked)?;
         for tested in window {
-            let Some(batch) = reader.next().transpose()? else { break };
+            // The same rows in the same steps.
+            let batch = reader.next().transpose()?;
+            let Some(batch) = batch.filter(|batch| batch.num_rows() == tested.mask.len()) else {
+                let columns = "columns of a row group have different numbers of rows".to_owned();
+                return Err(ParquetError::General(columns).into());
+            };
             let rest = adapt(&self.rest_columns, &batch, &self.rest)?;
             self.filter(tested, rest)?;
         }
@@ -235,7 +242,10 @@ impl Windows {
             _ => {
                 let filter = FilterBuilder::new(&tested.mask).optimize().build();
                 let kept = |columns: Vec<ArrayRef>| {
-                    columns.iter().map(|column| filter.filter(column)).collect::<Result<Vec<_>, _>>()
+                    columns
+                        .iter()
+                        .map(|column| filter.filter(column))
+                        .collect::<Result<Vec<_>, _>>()
                 };
                 let (first, rest) = (kept(tested.columns)?, kept(rest)?);
                 self.join(first, rest);
@@ -263,6 +273,10 @@ impl Windows {
 }
 
 /// The wanted columns of a batch; failures name them by their place among all wanted columns.
-fn adapt(columns: &Columns, batch: &RecordBatch, which: &[usize]) -> Result<Vec<ArrayRef>, Failure> {
+fn adapt(
+    columns: &Columns,
+    batch: &RecordBatch,
+    which: &[usize],
+) -> Result<Vec<ArrayRef>, Failure> {
     columns.adapt(batch).map_err(|(at, error)| Failure::Column(which[at], error))
 }

@@ -181,11 +181,15 @@ impl Store {
     ///
     /// # Errors
     /// An object that is shorter, and whatever the store answers.
-    pub(crate) fn read_at(&self, name: &str, offset: u64, out: &mut [u8]) -> Result<(), StoreError> {
+    pub(crate) fn read_at(
+        &self,
+        name: &str,
+        offset: u64,
+        out: &mut [u8],
+    ) -> Result<(), StoreError> {
         let (objects, path) = (Arc::clone(&self.objects), self.path(name));
         let range = offset..offset + out.len() as u64;
-        let bytes =
-            self.ask("read", name, async move { objects.get_range(&path, range).await })?;
+        let bytes = self.ask("read", name, async move { objects.get_range(&path, range).await })?;
         let whole = bytes.len() == out.len();
         if whole {
             out.copy_from_slice(&bytes);
