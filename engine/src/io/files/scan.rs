@@ -1,6 +1,6 @@
 //! Reading one partition of a table, file by file, with its projection, its condition and its bound.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -41,6 +41,8 @@ pub(super) struct TableScan {
     projection: Vec<u32>,
     /// Columns that are read of each file.
     wanted: Vec<FieldRef>,
+    /// By column of the table: its place among these.
+    places: HashMap<u32, usize>,
     test: Option<Test>,
     pieces: std::vec::IntoIter<Piece>,
     current: Option<Current>,
@@ -78,8 +80,12 @@ impl TableScan {
         let mut wanted: Vec<FieldRef> = Vec::new();
         for (at, field) in projection.iter().zip(&given) {
             if table.is_data(*at) && !wanted.iter().any(|known| known.name() == field.name()) {
+        let (mut wanted, mut places) = (Vec::new(), HashMap::new());
+        for (at, field) in projection.iter().zip(&given).filter(|(at, _)| table.is_data(**at)) {
+            places.entry(*at).or_insert_with(|| {
                 wanted.push(Arc::clone(field));
-            }
+                wanted.len() - 1
+            });
         }
         let schema: SchemaRef = Arc::new(Schema::new(given));
         let joined = BatchCoalescer::new(Arc::clone(&schema), BATCH_ROWS)
@@ -91,6 +97,7 @@ impl TableScan {
             schema,
             projection: projection.to_vec(),
             wanted,
+            places,
             test,
             current: None,
             left: fetch.unwrap_or(u64::MAX),
@@ -116,6 +123,8 @@ impl TableScan {
                             .unwrap_or_default(),
                     )
                 }
+                // All that are not of directories are read.
+                None => Column::Data(self.places.get(at).copied().unwrap_or_default()),
             };
             let columns: Vec<Column> = self.projection.iter().map(column).collect();
             let condition = self.test.as_ref().map(|test| test.over(&columns));

@@ -1,6 +1,6 @@
 //! A table of files as one value: what it consists of, its columns and its partitions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -424,12 +424,26 @@ fn inspect_parquet(files: &[TableFile], given: Option<&[FieldRef]>) -> Result<Fo
                 as u64
         }
     };
-    let statistics = fields.iter().map(|field| parquet::statistics(field, &shapes, all)).collect();
+    let mut statistics: Vec<ColumnStatistics> =
+        fields.iter().map(|field| parquet::statistics(field, &shapes, all)).collect();
+    let rows = share(shapes.iter().map(|shape| shape.rows).sum());
+    let largest = which.iter().zip(&shapes).max_by_key(|(_, shape)| shape.rows);
+    if let Some((at, _)) = largest {
+        let distinct = parquet::distinct(&files[*at], &fields, rows)?;
+        for (statistics, distinct) in statistics.iter_mut().zip(distinct) {
+            // There are no more than fit between the bounds.
+            statistics.distinct = match (statistics.distinct, distinct) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+        }
+    }
     Ok(Found {
         fields,
         atoms,
         rows: (all || !shapes.is_empty())
             .then(|| share(shapes.iter().map(|shape| shape.rows).sum())),
+        rows: (all || !shapes.is_empty()).then_some(rows),
         bytes: Some(share(shapes.iter().map(|shape| shape.bytes).sum())),
         statistics,
     })
@@ -461,6 +475,10 @@ fn merge_schemas<'a>(
     for (file, schema) in files.clone() {
         check_names(&file.path, schema)?;
     }
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for field in files.clone().flat_map(|(_, schema)| schema.fields()) {
+        *counts.entry(field.name()).or_default() += 1;
+    }
     let count = files.clone().count();
     let found = files.clone().flat_map(|(file, schema)| {
         schema.fields().iter().map(move |field| (Arc::clone(field), &file.path))
@@ -475,7 +493,8 @@ fn merge_schemas<'a>(
         files.clone().filter(|(_, schema)| schema.column_with_name(name).is_some()).count() == count
     };
     let field = |field: FieldRef| {
-        let nullable = field.is_nullable() || !all || (count > 1 && !everywhere(field.name()));
+        let everywhere = counts.get(field.name().as_str()) == Some(&count);
+        let nullable = field.is_nullable() || !all || !everywhere;
         Arc::new(Field::clone(&field).with_nullable(nullable))
     };
     Ok(merged.into_iter().map(field).collect())
@@ -483,7 +502,7 @@ fn merge_schemas<'a>(
 
 /// No name twice.
 fn check_names(path: &str, schema: &Schema) -> Result<(), FileError> {
-    let mut names = std::collections::HashSet::new();
+    let mut names = HashSet::new();
     match schema.fields().iter().find(|field| !names.insert(field.name())) {
         Some(field) => {
             Err(FileError::Duplicate { path: path.to_owned(), column: field.name().clone() })

@@ -1,5 +1,6 @@
 //! The columns of one file against those that are wanted of the table: by name, wherever they are.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch, StringViewArray, new_null_array};
@@ -7,7 +8,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema, TimeUnit};
 use arrow::error::ArrowError;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use parquet::basic::Type;
+use parquet::basic::{Repetition, Type};
 use parquet::file::metadata::ParquetMetaData;
 
 use super::{damaged, footer};
@@ -20,6 +21,8 @@ pub(super) struct Columns {
     pub(super) wanted: Vec<FieldRef>,
     /// By wanted column: its place among the columns of the file.
     places: Vec<Option<usize>>,
+    /// By wanted column: where its values are, if it is not nested.
+    leaves: Vec<Option<usize>>,
     /// Bad sequences in strings are replaced. They are read as binaries then.
     lossy: bool,
 }
@@ -36,6 +39,10 @@ impl Columns {
             found.schema().fields().iter().position(|f| f.name() == field.name())
         };
         let places: Vec<_> = wanted.iter().map(place).collect();
+        let stored = found.schema().fields().iter().map(|field| field.name().as_str());
+        let stored: HashMap<&str, usize> = stored.zip(0..).collect();
+        let places: Vec<_> =
+            wanted.iter().map(|field| stored.get(field.name().as_str()).copied()).collect();
         let mut fields: Vec<FieldRef> = found.schema().fields().iter().cloned().collect();
         for (field, place) in wanted.iter().zip(&places) {
             let Some(place) = *place else { continue };
@@ -57,7 +64,9 @@ impl Columns {
                     .map_err(damaged(&file.path))?
             }
         };
-        Ok(Self { file, wanted: wanted.to_vec(), places, lossy })
+        let leaves = leaves(&file);
+        let leaves = places.iter().map(|place| leaves.get(&(*place)?).copied()).collect();
+        Ok(Self { file, wanted: wanted.to_vec(), places, leaves, lossy })
     }
 
     /// The same file with some of the wanted columns.
@@ -66,6 +75,7 @@ impl Columns {
             file: self.file.clone(),
             wanted: which.iter().map(|at| Arc::clone(&self.wanted[*at])).collect(),
             places: which.iter().map(|at| self.places[*at]).collect(),
+            leaves: which.iter().map(|at| self.leaves[*at]).collect(),
             lossy: self.lossy,
         }
     }
@@ -78,6 +88,11 @@ impl Columns {
     /// The name of a wanted column in the file, if it has it, and its type as it is read.
     pub(super) fn stored(&self, wanted: usize) -> Option<&FieldRef> {
         Some(&self.file.schema().fields()[self.places[wanted]?])
+    }
+
+    /// Which of the file's columns of values a wanted column is, if it is not nested.
+    pub(super) fn leaf(&self, wanted: usize) -> Option<usize> {
+        self.leaves[wanted]
     }
 
     /// The wanted columns, from a batch of those that were read.
@@ -125,6 +140,19 @@ fn check(path: &str, wanted: &FieldRef, stored: &DataType) -> Result<(), FileErr
             wanted: to.clone(),
         }),
     }
+}
+
+/// By place in the file: the column of values, of those that are not nested.
+fn leaves(file: &ArrowReaderMetadata) -> HashMap<usize, usize> {
+    let schema = file.parquet_schema();
+    let plain = |leaf: &usize| {
+        let root = schema.get_column_root(*leaf);
+        root.is_primitive() && root.get_basic_info().repetition() != Repetition::REPEATED
+    };
+    (0..schema.num_columns())
+        .filter(plain)
+        .map(|leaf| (schema.get_column_root_idx(leaf), leaf))
+        .collect()
 }
 
 fn is_int96(file: &ArrowReaderMetadata, place: usize) -> bool {

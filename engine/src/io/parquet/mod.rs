@@ -7,13 +7,14 @@
 //!  pruning    row groups and pages without rows that pass
 //!  windows    columns of the condition first, the others for rows that pass
 //!  scan       the row groups of one partition's piece of a file
-//!  shape      what footers say of a whole table
+//!  shape      what footers say of a whole table; distinct: and its dictionaries
 //! ```
 //!
 //! Decoding itself is the `parquet` crate's. Which files there are is `files`'.
 
 mod chunks;
 mod columns;
+mod distinct;
 mod footer;
 mod pruning;
 mod scan;
@@ -24,6 +25,7 @@ use parquet::errors::ParquetError;
 
 use super::files::FileError;
 
+pub(crate) use distinct::distinct;
 pub(crate) use scan::ParquetRows;
 pub(crate) use shape::{FileShape, shape, statistics};
 

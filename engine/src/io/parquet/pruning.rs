@@ -113,6 +113,10 @@ fn converter(columns: &Columns, column: usize) -> Option<StatisticsConverter<'_>
     let converter =
         StatisticsConverter::try_new(name, file.schema(), file.parquet_schema()).ok()?;
     converter.parquet_column_index()?;
+    let (file, leaf) = (&columns.file, columns.leaf(column)?);
+    let field = columns.stored(column)?;
+    let converter =
+        StatisticsConverter::from_column_index(leaf, field, file.parquet_schema()).ok()?;
     let orders = file.metadata().file_metadata().column_orders();
     Some(
         converter
@@ -169,6 +173,7 @@ fn blooms(
     else {
         return true;
     };
+    let Some(leaf) = columns.leaf(column) else { return true };
     let chunk = columns.file.metadata().row_group(group).column(leaf);
     if chunk.bloom_filter_offset().is_none() {
         return true;
@@ -209,6 +214,7 @@ pub(super) fn pages(
     let footer = columns.file.metadata();
     let leaf = |column: &usize| converter(columns, *column)?.parquet_column_index();
     let leaves: Vec<usize> = used.iter().filter_map(leaf).collect();
+    let leaves: Vec<usize> = used.iter().filter_map(|column| columns.leaf(*column)).collect();
     let indexed =
         |leaf: &usize| footer.row_group(group).column(*leaf).column_index_offset().is_some();
     if !leaves.iter().any(indexed) {

@@ -154,8 +154,17 @@ fn without_null_counts(bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn every_way_of_passing_over_rows_gives_the_same_rows() {
+    // Many row groups of many pages; one of several windows; pages by the index and without one.
+    let pages = || {
+        WriterProperties::builder().set_data_page_row_count_limit(1000).set_write_batch_size(1000)
+    };
+    check_ways(5_000, small_groups());
+    check_ways(150_000, pages().build());
+    check_ways(20_000, pages().set_statistics_enabled(EnabledStatistics::Chunk).build());
+}
+
+fn check_ways(count: i64, properties: WriterProperties) {
     let dir = TempDir::new().unwrap();
-    let count = 5_000i64;
     let words: Vec<String> = (0..count).map(|n| format!("the word of row {n}")).collect();
     let nulls = Int64Array::from_iter((0..count).map(|n| (n % 7 != 0).then_some(n * n % 1009)));
     let rows = batch(vec![
@@ -163,7 +172,7 @@ fn every_way_of_passing_over_rows_gives_the_same_rows() {
         ("v", Arc::new(nulls) as ArrayRef),
         ("s", strings(words.iter().map(String::as_str))),
     ]);
-    write_parquet(dir.path(), "a.parquet", &rows, small_groups());
+    write_parquet(dir.path(), "a.parquet", &rows, properties);
     let table = table(&dir);
     let whole = scan(&table, &["s", "v", "k"], None, None, &task()).unwrap();
     assert_eq!(whole.num_rows(), count as usize);
@@ -173,6 +182,9 @@ fn every_way_of_passing_over_rows_gives_the_same_rows() {
         (2, BinaryOp::GtEq, 4990),
         (2, BinaryOp::GtEq, 1200),
         (2, BinaryOp::Gt, 10_000),
+        (2, BinaryOp::GtEq, count - 10),
+        (2, BinaryOp::GtEq, 1200),
+        (2, BinaryOp::Gt, count),
         (1, BinaryOp::Eq, 4),
         (1, BinaryOp::Lt, 40),
         (1, BinaryOp::GtEq, 5),

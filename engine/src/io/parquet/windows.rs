@@ -15,6 +15,7 @@ use arrow::compute::{FilterBuilder, concat};
 use parquet::arrow::arrow_reader::{
     ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
 };
+use parquet::errors::ParquetError;
 
 use super::chunks::Chunks;
 use super::columns::Columns;
@@ -91,13 +92,13 @@ struct Tested {
 
 /// Failures of the decoder are told from others: the caller says where they are.
 pub(super) enum Failure {
-    Decoder(parquet::errors::ParquetError),
+    Decoder(ParquetError),
     Column(usize, arrow::error::ArrowError),
     Task(TaskError),
 }
 
-impl From<parquet::errors::ParquetError> for Failure {
-    fn from(error: parquet::errors::ParquetError) -> Self {
+impl From<ParquetError> for Failure {
+    fn from(error: ParquetError) -> Self {
         Self::Decoder(error)
     }
 }
@@ -221,7 +222,12 @@ impl Windows {
         };
         let mut reader = self.source.open(&self.rest_columns, picked)?;
         for tested in window {
-            let Some(batch) = reader.next().transpose()? else { break };
+            // The same rows in the same steps.
+            let batch = reader.next().transpose()?;
+            let Some(batch) = batch.filter(|batch| batch.num_rows() == tested.mask.len()) else {
+                let columns = "columns of a row group have different numbers of rows".to_owned();
+                return Err(ParquetError::General(columns).into());
+            };
             let rest = adapt(&self.rest_columns, &batch, &self.rest)?;
             self.filter(tested, rest)?;
         }
