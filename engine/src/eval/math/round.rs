@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array};
+use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::{
     DataType, Decimal128Type, Decimal256Type, Float64Type, Int64Type, UInt64Type, i256,
 };
@@ -135,11 +135,6 @@ pub(super) fn to_digits(
                 }
                 _ => cast(array, &DataType::Float64, false)?,
             };
-            let mut text = String::new();
-            let doubles = doubles.as_primitive::<Float64Type>();
-            let round = |value: &f64| double(*value, rounding, digits as i32, &mut text);
-            let values = doubles.values().iter().map(round).collect();
-            let rounded = Float64Array::new(values, doubles.nulls().cloned());
             let rounded = doubles
                 .as_primitive::<Float64Type>()
                 .unary::<_, Float64Type>(|value| double(value, rounding, digits as i32));

@@ -77,9 +77,6 @@ impl TableScan {
             given.ok_or_else(|| TaskError::internal("a scan of columns that are not there"))?;
         let test =
             predicate.map(|predicate| Test::new(predicate, &given, partition)).transpose()?;
-        let mut wanted: Vec<FieldRef> = Vec::new();
-        for (at, field) in projection.iter().zip(&given) {
-            if table.is_data(*at) && !wanted.iter().any(|known| known.name() == field.name()) {
         let (mut wanted, mut places) = (Vec::new(), HashMap::new());
         for (at, field) in projection.iter().zip(&given).filter(|(at, _)| table.is_data(**at)) {
             places.entry(*at).or_insert_with(|| {
@@ -113,16 +110,6 @@ impl TableScan {
             self.task.check()?;
             let column = |at: &u32| match self.table.constant(piece.file, *at) {
                 Some(value) => Column::Constant(value.clone()),
-                None => {
-                    let field = self.table.field(*at);
-                    let name = field.as_ref().map(|field| field.name());
-                    Column::Data(
-                        self.wanted
-                            .iter()
-                            .position(|known| Some(known.name()) == name)
-                            .unwrap_or_default(),
-                    )
-                }
                 // All that are not of directories are read.
                 None => Column::Data(self.places.get(at).copied().unwrap_or_default()),
             };

@@ -441,8 +441,6 @@ fn inspect_parquet(files: &[TableFile], given: Option<&[FieldRef]>) -> Result<Fo
     Ok(Found {
         fields,
         atoms,
-        rows: (all || !shapes.is_empty())
-            .then(|| share(shapes.iter().map(|shape| shape.rows).sum())),
         rows: (all || !shapes.is_empty()).then_some(rows),
         bytes: Some(share(shapes.iter().map(|shape| shape.bytes).sum())),
         statistics,
@@ -489,9 +487,6 @@ fn merge_schemas<'a>(
         found: field.data_type().clone(),
         wanted: known.data_type().clone(),
     })?;
-    let everywhere = |name: &str| {
-        files.clone().filter(|(_, schema)| schema.column_with_name(name).is_some()).count() == count
-    };
     let field = |field: FieldRef| {
         let everywhere = counts.get(field.name().as_str()) == Some(&count);
         let nullable = field.is_nullable() || !all || !everywhere;

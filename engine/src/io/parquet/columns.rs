@@ -35,10 +35,6 @@ impl Columns {
         lossy: bool,
     ) -> Result<Self, FileError> {
         let found = footer::with_columns(file, footer)?;
-        let place = |field: &FieldRef| {
-            found.schema().fields().iter().position(|f| f.name() == field.name())
-        };
-        let places: Vec<_> = wanted.iter().map(place).collect();
         let stored = found.schema().fields().iter().map(|field| field.name().as_str());
         let stored: HashMap<&str, usize> = stored.zip(0..).collect();
         let places: Vec<_> =

@@ -108,11 +108,6 @@ impl ColumnBounds {
 }
 
 fn converter(columns: &Columns, column: usize) -> Option<StatisticsConverter<'_>> {
-    let file = &columns.file;
-    let name = columns.stored(column)?.name();
-    let converter =
-        StatisticsConverter::try_new(name, file.schema(), file.parquet_schema()).ok()?;
-    converter.parquet_column_index()?;
     let (file, leaf) = (&columns.file, columns.leaf(column)?);
     let field = columns.stored(column)?;
     let converter =
@@ -169,10 +164,6 @@ fn blooms(
     group: usize,
     column: usize,
 ) -> bool {
-    let Some(leaf) = converter(columns, column).and_then(|found| found.parquet_column_index())
-    else {
-        return true;
-    };
     let Some(leaf) = columns.leaf(column) else { return true };
     let chunk = columns.file.metadata().row_group(group).column(leaf);
     if chunk.bloom_filter_offset().is_none() {
@@ -212,8 +203,6 @@ pub(super) fn pages(
 ) -> Result<Option<RowSelection>, ParquetError> {
     let used = condition.data_columns();
     let footer = columns.file.metadata();
-    let leaf = |column: &usize| converter(columns, *column)?.parquet_column_index();
-    let leaves: Vec<usize> = used.iter().filter_map(leaf).collect();
     let leaves: Vec<usize> = used.iter().filter_map(|column| columns.leaf(*column)).collect();
     let indexed =
         |leaf: &usize| footer.row_group(group).column(*leaf).column_index_offset().is_some();
