@@ -1,6 +1,6 @@
 //! Plans by position for the tests of rules, without the builder.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow_schema::DataType;
 
@@ -10,6 +10,9 @@ use crate::logical::{
     ColumnStatistics, Field, GroupingSets, JoinType, LogicalPlan, PlanRef, Schema, Source, Table,
 };
 use crate::types::infer;
+
+/// The source of all tables, so that tables with equal numbers are equal.
+static NOTHING: LazyLock<Source> = LazyLock::new(Source::default);
 
 /// A table of integers in 4 partitions.
 pub(crate) fn table(id: u64, name: &str, rows: u64, columns: &[&str]) -> PlanRef {
@@ -28,7 +31,7 @@ pub(crate) fn table_with(
         columns.iter().map(|name| arrow_schema::Field::new(*name, DataType::Int64, true)).collect();
     let schema = Arc::new(arrow_schema::Schema::new(fields));
     let table = Table {
-        source: Source::default(),
+        source: NOTHING.clone(),
         id,
         name: name.into(),
         rows: Some(rows),

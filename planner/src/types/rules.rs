@@ -325,7 +325,8 @@ fn in_list(args: &[Arg<'_>], site: Site<'_>) -> Result<Typed, PlanError> {
     if !is_hashable(&common) {
         return Err(site.argument("IN", 0, "a value that can be compared", value));
     }
-    let nullable = args.iter().any(|arg| arg.nullable);
+    // Nothing is one of none.
+    let nullable = !list.is_empty() && args.iter().any(|arg| arg.nullable);
     Ok(Typed { args: vec![common; args.len()], result: DataType::Boolean, nullable })
 }
 

@@ -201,8 +201,7 @@ fn errors_say_what_does_not_go_together() {
     fails(call, "substring takes 2 to 3 arguments, not 1, in `substring(s)`");
     fails(
         col("s_").eq(1),
-        "no column `s_`; did you mean `s`, `b` or `d`?; the columns are i8, i16, i32, i64, u64, f32, f64, money and 12 \
-         more",
+        "no column `s_`; did you mean `s`?; the columns are i8, i16, i32, i64, u64, f32, f64, money and 12 more",
     );
     fails(col("*") + 1, "`*` cannot be used in an expression: it stands for several columns");
     fails(
@@ -350,15 +349,19 @@ fn arguments_are_cast_to_what_the_code_takes() {
 fn every_function_has_a_signature() {
     let names: Vec<Expr> = schema().fields.iter().map(|field| col(&*field.name)).collect();
     let constants = [lit(1), lit("x"), lit(0.5), interval_days(1)];
-    let all: Vec<Expr> = names.into_iter().chain(constants).collect();
+    let all: Vec<Expr> = names.into_iter().chain(constants.clone()).collect();
     let takes_something = |make: &dyn Fn(Vec<Expr>) -> Expr| {
         let taken = |args: Vec<Expr>| infer(&make(args), &schema()).is_ok();
         let pairs = || all.iter().flat_map(|a| all.iter().map(move |b| vec![a.clone(), b.clone()]));
+        let parameters = || constants.iter().flat_map(|b| constants.iter().map(move |c| (b, c)));
+        let triples = || {
+            all.iter()
+                .flat_map(|a| parameters().map(move |(b, c)| vec![a.clone(), b.clone(), c.clone()]))
+        };
         taken(vec![])
             || all.iter().any(|a| taken(vec![a.clone()]))
             || pairs().any(&taken)
-            || pairs()
-                .any(|pair| all.iter().any(|c| taken([pair.clone(), vec![c.clone()]].concat())))
+            || triples().any(&taken)
             || taken(vec![lit(1.0), lit(1.0), lit(1.0), lit(1)])
     };
     let refs = |args: Vec<Expr>| args.into_iter().map(Into::into).collect();

@@ -94,7 +94,8 @@ impl Text<'_> {
             Expr::Unary { op, expr: inner } => self.unary(*op, inner),
             Expr::Binary { op, left, right } => {
                 let place = binding(expr);
-                self.expr(left, place);
+                let left_place = if op.is_comparison() { tighter(place) } else { place };
+                self.expr(left, left_place);
                 self.write(format_args!(" {} ", op.symbol()));
                 self.expr(right, tighter(place));
             }

@@ -109,7 +109,7 @@ fn columns_are_compared_as_they_are_with_values_that_fit() {
         col("d").lt("1995-1-1"),
         &["d", "'1995-1-1': Utf8View", "cast %1 as Date32", "%0 < %2", "%3"],
     );
-    compiles(lit(5).lt(col("a")), &["5: Int64", "a", "%0 < %1", "%2"]);
+    compiles(lit(5).lt(col("a")), &["a", "5: Int64", "%1 < %0", "%2"]);
     compiles(col("old").eq("x"), &["old", "cast %0 as Utf8View", "'x': Utf8View", "%1 = %2", "%3"]);
 }
 

@@ -57,7 +57,7 @@ fn wrong_names_are_told() {
     );
     fails(
         filter(people(), col("x.name").eq("a")),
-        "no column `x.name`; the columns are id, name, age, city",
+        "no column `x.name`; did you mean `name`?; the columns are id, name, age, city",
     );
     fails(
         project(people(), vec![col("x.*")]),
