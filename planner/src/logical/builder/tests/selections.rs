@@ -239,8 +239,8 @@ fn wide_and_long_plans_are_built_in_linear_time() {
         start.elapsed()
     };
     let took = std::thread::Builder::new().stack_size(2 << 20).spawn(body).unwrap().join().unwrap();
-    // Far more than it takes in any build, and far less than anything quadratic would.
-    assert!(took < Duration::from_secs(4), "{took:?}");
+    // Far more than it takes on the busiest machine, and less than anything quadratic would.
+    assert!(took < Duration::from_secs(10), "{took:?}");
 }
 
 #[test]
