@@ -53,6 +53,10 @@ pub(crate) fn lit(value: impl Into<Scalar>) -> Expr {
     Expr::Literal(value.into())
 }
 
+pub(crate) fn named(expr: Expr, name: &str) -> Expr {
+    Expr::Alias { expr: expr.into(), name: name.into() }
+}
+
 pub(crate) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
     Expr::Binary { op, left: left.into(), right: right.into() }
 }
