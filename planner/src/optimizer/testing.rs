@@ -160,3 +160,9 @@ pub(crate) fn union(inputs: Vec<PlanRef>) -> PlanRef {
 pub(crate) fn on_small_stack(test: impl FnOnce() + Send + 'static) {
     std::thread::Builder::new().stack_size(2 << 20).spawn(test).unwrap().join().unwrap();
 }
+
+/// The lines of a plan without estimates.
+pub(crate) fn shown(plan: &PlanRef) -> Vec<String> {
+    let text = crate::physical::explain_logical(plan);
+    text.lines().map(|line| line.split("  (~").next().unwrap_or(line).to_owned()).collect()
+}
