@@ -57,6 +57,10 @@ pub(crate) fn lit(value: impl Into<Scalar>) -> Expr {
     Expr::Literal(value.into())
 }
 
+pub(crate) fn named(expr: Expr, name: &str) -> Expr {
+    Expr::Alias { expr: expr.into(), name: name.into() }
+}
+
 pub(crate) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
     Expr::Binary { op, left: left.into(), right: right.into() }
 }
@@ -159,4 +163,10 @@ pub(crate) fn union(inputs: Vec<PlanRef>) -> PlanRef {
 /// Runs a test on a stack of 2 MB.
 pub(crate) fn on_small_stack(test: impl FnOnce() + Send + 'static) {
     std::thread::Builder::new().stack_size(2 << 20).spawn(test).unwrap().join().unwrap();
+}
+
+/// The lines of a plan without estimates.
+pub(crate) fn shown(plan: &PlanRef) -> Vec<String> {
+    let text = crate::physical::explain_logical(plan);
+    text.lines().map(|line| line.split("  (~").next().unwrap_or(line).to_owned()).collect()
 }

@@ -294,17 +294,15 @@ fn joined(
             on.iter().map(|(a, b, _)| key_domain((left, a), (right, b)).unwrap_or(1.0)).collect();
         (l * r * keys_selectivity(&domains, left, right) * rest).max(1.0)
     });
-    let known = |rows: f64| both.clone().with_rows(Some(rows));
+    // Keys have no more values than there were rows on the side where there were most.
+    let unfiltered = left.unfiltered.zip(right.unfiltered).map(|(l, r)| l.max(r));
+    let with = |rows| Estimate { unfiltered, ..both.clone().with_rows(rows) };
     let of_pairs = |f: &dyn Fn(f64, f64, f64) -> f64| {
-        let rows = pairs.zip(left.rows.zip(right.rows)).map(|(pairs, (l, r))| f(pairs, l, r));
-        both.clone().with_rows(rows)
+        with(pairs.zip(left.rows.zip(right.rows)).map(|(pairs, (l, r))| f(pairs, l, r)))
     };
     match kind {
         JoinKind::Inner => of_pairs(&|pairs, _, _| pairs),
-        JoinKind::Cross => left
-            .rows
-            .zip(right.rows)
-            .map_or_else(|| both.clone().with_rows(None), |(l, r)| known(l * r * rest)),
+        JoinKind::Cross => with(left.rows.zip(right.rows).map(|(l, r)| l * r * rest)),
         JoinKind::Left => of_pairs(&|pairs, l, _| pairs.max(l)),
         JoinKind::Right => of_pairs(&|pairs, _, r| pairs.max(r)),
         JoinKind::Full => of_pairs(&|pairs, l, r| pairs.max(l).max(r)),

@@ -3,13 +3,11 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use super::{INPUTS_SHOWN, indent, operator::kind, short};
+use super::operator::{joined, kind};
+use super::{INPUTS_SHOWN, indent, short};
 use crate::expr::{Expr, SortKey};
 use crate::logical::{GroupingSets, LogicalPlan, PlanRef, Schema, SetOperation};
 use crate::physical::statistics::Statistics;
-
-/// Bytes of a list of expressions that are shown.
-const LIST_BYTES: usize = 300;
 
 /// Prints a logical plan, the result first. A plan that is read twice is shown once.
 #[must_use]
@@ -125,34 +123,20 @@ fn order(keys: &[SortKey], input: &Schema) -> String {
     let key = |key: &SortKey| {
         format!("{}{}", key.expr.to_sql(input), if key.descending { " desc" } else { "" })
     };
-    keys.iter().map(key).collect::<Vec<_>>().join(", ")
+    joined(keys.iter().map(key))
 }
 
 fn list(exprs: &[Expr], input: &Schema) -> String {
-    joined(exprs, |_, expr| expr.to_sql(input))
+    joined(exprs.iter().map(|expr| expr.to_sql(input)))
 }
 
 /// Expressions, each with the name it is given under if that is another.
 fn named(exprs: &[Expr], input: &Schema, given: &Schema) -> String {
-    joined(exprs, |at, expr| {
+    joined(exprs.iter().enumerate().map(|(at, expr)| {
         let text = crate::optimizer::exprs::unalias(expr).to_sql(input);
         match given.fields.get(at) {
             Some(field) if *field.name != *text => format!("{text} AS {}", field.name),
             _ => text,
         }
-    })
-}
-
-fn joined(exprs: &[Expr], show: impl Fn(usize, &Expr) -> String) -> String {
-    let mut out = String::new();
-    for (at, expr) in exprs.iter().enumerate() {
-        if out.len() > LIST_BYTES {
-            return out + ", ...";
-        }
-        if at > 0 {
-            out += ", ";
-        }
-        out += &show(at, expr);
-    }
-    out
+    }))
 }

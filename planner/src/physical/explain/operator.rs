@@ -15,6 +15,8 @@ use crate::physical::program::{ExprOp, PhysicalExpr, Program};
 
 /// Bytes of a list of expressions that are shown.
 const LIST_BYTES: usize = 300;
+/// Keys of a join that are shown.
+const KEYS_SHOWN: usize = 8;
 
 pub(super) fn describe(plan: &PhysicalPlan, id: OpId, tables: &[Arc<Table>]) -> String {
     let Some(operator) = plan.get(id) else { return String::new() };
@@ -76,8 +78,8 @@ pub(super) fn distribution(to: &Distribution, schema: &SchemaRef) -> String {
 
 fn describe_scan(scan: &Scan, schema: &SchemaRef, tables: &[Arc<Table>]) -> String {
     let name = tables.get(scan.table as usize).map_or("?", |table| &table.name);
-    let columns: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-    let mut out = format!("Scan {name} [{}]", cut(columns.join(", ")));
+    let columns = joined(schema.fields().iter().map(|field| field.name().clone()));
+    let mut out = format!("Scan {name} [{columns}]");
     if let Some(predicate) = &scan.predicate {
         out += &format!(" where {}", list(predicate, schema));
     }
@@ -93,29 +95,21 @@ fn describe_aggregate(aggregate: &Aggregate, input: &SchemaRef, given: &SchemaRe
         AggregateMode::Final => " (final)",
         AggregateMode::Single => "",
     };
-    let keys: Vec<&str> = given
-        .fields()
-        .iter()
-        .take(aggregate.keys as usize)
-        .map(|field| field.name().as_str())
-        .collect();
+    let keys = given.fields().iter().take(aggregate.keys as usize);
+    let keys = joined(keys.map(|field| field.name().clone()));
+    let texts = Texts::new(&aggregate.columns, input);
     let call = |call: &AggregateCall| {
-        let args: Vec<String> =
-            call.args.iter().map(|root| text(&aggregate.columns, *root, input)).collect();
-        let distinct = if call.distinct { "distinct " } else { "" };
-        let filter = call.filter.map_or_else(String::new, |root| {
-            format!(" where {}", text(&aggregate.columns, root, input))
-        });
-        format!("{}({distinct}{}){filter}", call.function.name(), args.join(", "))
-    };
-    // A final one refers to columns of its partial one.
-    let calls: Vec<String> = match aggregate.mode {
-        AggregateMode::Final => {
-            aggregate.functions.iter().map(|call| call.function.name().to_owned()).collect()
+        // A final one refers to columns of its partial one.
+        if aggregate.mode == AggregateMode::Final {
+            return call.function.name().to_owned();
         }
-        _ => aggregate.functions.iter().map(call).collect(),
+        let args = joined(call.args.iter().map(|root| texts.get(*root)));
+        let distinct = if call.distinct { "distinct " } else { "" };
+        let filter =
+            call.filter.map_or_else(String::new, |root| format!(" where {}", texts.get(root)));
+        format!("{}({distinct}{args}){filter}", call.function.name())
     };
-    let (keys, calls) = (cut(keys.join(", ")), cut(calls.join(", ")));
+    let calls = joined(aggregate.functions.iter().map(call));
     format!("Aggregate{mode} by [{keys}] [{calls}]")
 }
 
@@ -126,18 +120,15 @@ fn describe_join(join: &Join, left: &SchemaRef, right: &SchemaRef) -> String {
         JoinStrategy::Merge => "Merge",
         JoinStrategy::NestedLoop => "NestedLoop",
     };
-    let keys: Vec<String> = (0..join.left_keys.roots.len())
-        .map(|at| {
-            let root = at as u32;
-            let equal = if join.null_safe.get(at) == Some(&true) { "<=>" } else { "=" };
-            let (left, right) =
-                (text(&join.left_keys, root, left), text(&join.right_keys, root, right));
-            format!("{left} {equal} {right}")
-        })
-        .collect();
+    let keys = (Texts::new(&join.left_keys, left), Texts::new(&join.right_keys, right));
+    let key = |at: usize| {
+        let equal = if join.null_safe.get(at) == Some(&true) { "<=>" } else { "=" };
+        format!("{} {equal} {}", keys.0.get(at as u32), keys.1.get(at as u32))
+    };
     let mut out = format!("{strategy}Join {}", kind(join.kind));
-    if !keys.is_empty() {
-        out += &format!(" on {}", cut(keys.join(" AND ")));
+    for at in 0..join.left_keys.roots.len().min(KEYS_SHOWN) {
+        out += if at == 0 { " on " } else { " AND " };
+        out += &key(at);
     }
     if let Some(residual) = &join.residual {
         let fields: Vec<_> = left.fields().iter().chain(right.fields()).cloned().collect();
@@ -161,20 +152,18 @@ pub(super) fn kind(kind: JoinKind) -> &'static str {
 }
 
 fn describe_window(window: &Window, input: &SchemaRef) -> String {
-    let functions: Vec<&str> = window.functions.iter().map(|call| call.function.name()).collect();
-    let keys: Vec<String> =
-        (0..window.partition_keys).map(|root| text(&window.columns, root, input)).collect();
-    let order: Vec<String> = (window.partition_keys..)
-        .take(window.order.len())
-        .map(|root| text(&window.columns, root, input))
-        .collect();
-    let (functions, keys) = (cut(functions.join(", ")), cut(keys.join(", ")));
-    format!("Window [{functions}] by [{keys}] order [{}]", cut(order.join(", ")))
+    let texts = Texts::new(&window.columns, input);
+    let functions = joined(window.functions.iter().map(|call| call.function.name().to_owned()));
+    let keys = joined((0..window.partition_keys).map(|root| texts.get(root)));
+    let orders = window.partition_keys..window.partition_keys + window.order.len() as u32;
+    let order = joined(orders.map(|root| texts.get(root)));
+    format!("Window [{functions}] by [{keys}] order [{order}]")
 }
 
 fn order(keys: &Program, options: &[SortOption], schema: &SchemaRef) -> String {
-    let keys = options.iter().enumerate().map(|(at, option)| {
-        let key = text(keys, at as u32, schema);
+    let texts = Texts::new(keys, schema);
+    joined(options.iter().enumerate().map(|(at, option)| {
+        let key = texts.get(at as u32);
         let direction = if option.descending { " desc" } else { "" };
         // NULL is the smallest value unless said otherwise.
         let nulls = match (option.descending, option.nulls_first) {
@@ -183,45 +172,59 @@ fn order(keys: &Program, options: &[SortOption], schema: &SchemaRef) -> String {
             _ => "",
         };
         format!("{key}{direction}{nulls}")
-    });
-    cut(keys.collect::<Vec<_>>().join(", "))
+    }))
 }
 
 /// All roots.
 fn list(program: &Program, schema: &SchemaRef) -> String {
-    joined(program, schema, |_, text| text)
+    Texts::new(program, schema).roots(|_, text| text)
 }
 
 /// All roots, each with the name it is given under if that is another.
 fn named(program: &Program, schema: &SchemaRef, given: &SchemaRef) -> String {
-    joined(program, schema, |at, text| match given.fields().get(at) {
+    Texts::new(program, schema).roots(|at, text| match given.fields().get(at) {
         Some(field) if *field.name() != text => format!("{text} AS {}", field.name()),
         _ => text,
     })
 }
 
-fn joined(program: &Program, schema: &SchemaRef, show: impl Fn(usize, String) -> String) -> String {
-    let exprs = expressions(program);
-    let schema = Schema::from_arrow(schema, None);
+/// The texts of a program's roots.
+struct Texts<'a> {
+    program: &'a Program,
+    exprs: Vec<ExprRef>,
+    schema: Schema,
+}
+
+impl<'a> Texts<'a> {
+    fn new(program: &'a Program, schema: &SchemaRef) -> Self {
+        Self { program, exprs: expressions(program), schema: Schema::from_arrow(schema, None) }
+    }
+
+    fn get(&self, root: u32) -> String {
+        let root = self.program.roots.get(root as usize);
+        let expr = root.and_then(|root| self.exprs.get(root.0 as usize));
+        expr.map_or_else(|| "?".to_owned(), |expr| expr.to_sql(&self.schema))
+    }
+
+    fn roots(&self, show: impl Fn(usize, String) -> String) -> String {
+        let roots = 0..self.program.roots.len();
+        joined(roots.map(|root| show(root, self.get(root as u32))))
+    }
+}
+
+/// The texts with commas between, as far as there is room.
+pub(super) fn joined(texts: impl Iterator<Item = String>) -> String {
     let mut out = String::new();
-    for (at, root) in program.roots.iter().enumerate() {
+    for (at, text) in texts.enumerate() {
         if out.len() > LIST_BYTES {
             return out + ", ...";
         }
         if at > 0 {
             out += ", ";
         }
-        let Some(expr) = exprs.get(root.0 as usize) else { continue };
-        out += &show(at, expr.to_sql(&schema));
+        out += &cut(text);
     }
     out
-}
-
-fn text(program: &Program, root: u32, schema: &SchemaRef) -> String {
-    let root = program.roots.get(root as usize);
-    let exprs = expressions(program);
-    let expr = root.and_then(|root| exprs.get(root.0 as usize));
-    expr.map_or_else(|| "?".to_owned(), |expr| expr.to_sql(&Schema::from_arrow(schema, None)))
 }
 
 fn cut(mut text: String) -> String {

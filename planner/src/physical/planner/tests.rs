@@ -393,10 +393,10 @@ fn tables_that_are_equal_are_read_by_one_number() {
 #[test]
 fn deep_and_wide_plans_are_planned_on_a_small_stack() {
     on_small_stack(|| {
+        let plus_one = || named(add(col(0), lit(1_i64)), "a");
         let mut deep = table(1, "t", 1000, &["a", "b"]);
         for _ in 0..10_000 {
-            deep =
-                filter(&project(&deep, vec![add(col(0), lit(1_i64)), col(1)]), gt(col(0), col(1)));
+            deep = filter(&project(&deep, vec![plus_one(), col(1)]), gt(col(0), col(1)));
         }
         assert!(!text(&deep).is_empty());
         let inputs = (0..5000).map(|id| table(id, "t", 10, &["a"])).collect();
