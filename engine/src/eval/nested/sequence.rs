@@ -7,7 +7,7 @@ use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field};
 
 use super::lists::offset;
-use crate::eval::arguments::{Arguments, for_each_valid};
+use crate::eval::arguments::Arguments;
 use crate::eval::error::EvalError;
 
 /// The elements that the lists of a batch may have together.

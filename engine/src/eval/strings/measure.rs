@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int32Array};
+use arrow::array::{ArrayRef, AsArray, Int32Array};
 use arrow::datatypes::{DataType, Int32Type};
 
 use crate::eval::arguments::Arguments;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, ByteView, StringViewArray, make_view};
+use arrow::array::{ArrayRef, ByteView, StringViewArray, make_view};
 use arrow::buffer::{Buffer, NullBuffer};
 
 use crate::eval::arguments::{Arguments, for_each_valid};
