@@ -39,7 +39,7 @@ pub mod scheduler;
 mod shared;
 pub mod text;
 
-pub use context::{Context, ContextBuilder, Demand, ExecutorStatus};
+pub use context::{Context, ContextBuilder, Demand, ExecutorStatus, SizeError, parse_size};
 pub use error::Error;
 pub use metrics::Metrics;
 pub use millstream_shuffle::block::Codec;
