@@ -240,6 +240,11 @@ impl<T: Data> ReduceReader<T> {
         rows.sum::<Option<u64>>().map(|rows| rows as usize)
     }
 
+    /// The rows as a stream of owned chunks.
+    pub(crate) fn into_stream(mut self) -> BoxStream<T> {
+        from_fn(move || Ok(self.next_chunk()?.map(Chunk::into_vec)))
+    }
+
     pub(crate) fn next_chunk(&mut self) -> Result<Option<Chunk<T>>, TaskError> {
         self.task.check()?;
         loop {
@@ -400,6 +405,5 @@ pub(crate) fn read_rows<T: Data>(
     index: usize,
     partition: u32,
 ) -> Result<BoxStream<T>, TaskError> {
-    let mut reader = ReduceReader::<T>::new(task, node, index, partition)?;
-    Ok(from_fn(move || Ok(reader.next_chunk()?.map(Chunk::into_vec))))
+    Ok(ReduceReader::new(task, node, index, partition)?.into_stream())
 }
