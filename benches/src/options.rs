@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use millstream::{Codec, Context, Error};
-use millstream_examples::options::parse_size;
+use millstream::{Codec, Context, Error, parse_size};
 
 /// How the engine is set up for a run.
 #[derive(Args, Clone, Debug)]

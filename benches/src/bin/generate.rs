@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
+use millstream::parse_size;
 use millstream_benches::error::{BenchError, finish};
 use millstream_examples::generate::{
     Documents, Graph, Letters, Lines, Logs, Points, Records, VOCABULARY_LEN, Words, write_lines,
 };
-use millstream_examples::options::parse_size;
 
 /// Users of a generated log.
 const USERS: u32 = 1_000_000;

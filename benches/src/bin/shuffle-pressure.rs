@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Parser;
+use millstream::parse_size;
 use millstream_benches::error::{BenchError, finish};
 use millstream_benches::figures::{Figures, Scale};
 use millstream_benches::options::EngineOptions;
@@ -13,7 +14,6 @@ use millstream_benches::report::Report;
 use millstream_benches::roofline;
 use millstream_benches::tally::Tally;
 use millstream_examples::generate::RECORD_LEN;
-use millstream_examples::options::parse_size;
 
 /// Bytes that one map task makes.
 const MAP_BYTES: u64 = 64 << 20;

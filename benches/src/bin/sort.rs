@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Parser;
-use millstream::{Context, Rdd, Text};
+use millstream::{Context, Rdd, Text, parse_size};
 use millstream_benches::error::{BenchError, finish};
 use millstream_benches::figures::{Figures, Scale};
 use millstream_benches::options::EngineOptions;
@@ -14,7 +14,6 @@ use millstream_benches::report::Report;
 use millstream_benches::roofline;
 use millstream_benches::sorted::{Summary, check};
 use millstream_benches::tally::key_len;
-use millstream_examples::options::parse_size;
 
 /// Bytes with which the disk is measured, at most.
 const DISK_SAMPLE_MAX: u64 = 1 << 30;

@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
-/// A number that two processes share exactly if they run the same executable file.
+/// A number that two processes share exactly if they run the same code.
 ///
-/// It is made of the identity that the linker has given the file, a hash of its content; where there is
-/// none, of the file's bytes, which takes some milliseconds for a large binary. Programs that stay in one
-/// process never pay for either.
+/// It is made of the identity that the linker has given the executable, a hash of its content; where there
+/// is none, of what is loaded of the file, which takes some milliseconds for a large one. Programs that
+/// stay in one process never pay for either.
 ///
 /// # Errors
 /// When the executable cannot be read, for instance because it was replaced while running.
@@ -18,41 +18,76 @@ pub fn build_id() -> Result<u64, std::io::Error> {
     if let Some(id) = ID.get() {
         return Ok(*id);
     }
-    let path = "/proc/self/exe";
-    let file = File::open(path)?;
-    let id = match linker_id(&file)? {
+    let file = File::open("/proc/self/exe")?;
+    let segments = segments(&file)?;
+    let id = match linker_id(&file, &segments)? {
         Some(id) => xxhash_rust::xxh3::xxh3_64_with_seed(&id, file.metadata()?.len()),
-        None => xxhash_rust::xxh3::xxh3_64(&std::fs::read(path)?),
+        None => hash_of_loaded(&file, &segments)?,
     };
     Ok(*ID.get_or_init(|| id))
 }
 
-/// The `NT_GNU_BUILD_ID` note of a 64-bit ELF file of this machine's byte order, if it has one.
-fn linker_id(file: &File) -> Result<Option<Vec<u8>>, std::io::Error> {
+const PT_LOAD: u64 = 1;
+const PT_NOTE: u64 = 4;
+
+/// A part of an executable file that has a use at run time: not what debuggers read, which is most of
+/// many files.
+struct Segment {
+    kind: u64,
+    bytes: Range<u64>,
+}
+
+/// The segments of a 64-bit ELF file of this machine's byte order. Another counts as loaded as a whole.
+fn segments(file: &File) -> Result<Vec<Segment>, std::io::Error> {
     const HEADER_BYTES: usize = 64;
     const PROGRAM_HEADER_BYTES: usize = 56;
-    const PT_NOTE: u64 = 4;
-    /// More than any note of a linker takes; longer segments are not looked through.
-    const NOTES_BYTES_MAX: u64 = 64 << 10;
     let mut header = [0; HEADER_BYTES];
     if file.read_exact_at(&mut header, 0).is_err() || header[..5] != *b"\x7fELF\x02" {
-        return Ok(None);
+        return Ok(vec![Segment { kind: PT_LOAD, bytes: 0..file.metadata()?.len() }]);
     }
     let (start, count) = (number(&header, 32, 8), number(&header, 56, 2));
     let mut headers = vec![0; count as usize * PROGRAM_HEADER_BYTES];
     file.read_exact_at(&mut headers, start)?;
-    for header in headers.chunks_exact(PROGRAM_HEADER_BYTES) {
+    let segment = |header: &[u8]| {
         let (offset, bytes) = (number(header, 8, 8), number(header, 32, 8));
-        if number(header, 0, 4) != PT_NOTE || bytes > NOTES_BYTES_MAX {
+        Segment { kind: number(header, 0, 4), bytes: offset..offset.saturating_add(bytes) }
+    };
+    Ok(headers.chunks_exact(PROGRAM_HEADER_BYTES).map(segment).collect())
+}
+
+/// The `NT_GNU_BUILD_ID` note among these segments, if there is one.
+fn linker_id(file: &File, segments: &[Segment]) -> Result<Option<Vec<u8>>, std::io::Error> {
+    /// More than any note of a linker takes; longer segments are not looked through.
+    const NOTES_BYTES_MAX: u64 = 64 << 10;
+    for Segment { kind, bytes } in segments {
+        let len = bytes.end - bytes.start;
+        if *kind != PT_NOTE || len > NOTES_BYTES_MAX {
             continue;
         }
-        let mut notes = vec![0; bytes as usize];
-        file.read_exact_at(&mut notes, offset)?;
+        let mut notes = vec![0; len as usize];
+        file.read_exact_at(&mut notes, bytes.start)?;
         if let Some(id) = build_id_note(&notes) {
             return Ok(Some(id.to_vec()));
         }
     }
     Ok(None)
+}
+
+/// A hash of what is loaded of a file, read piece by piece.
+fn hash_of_loaded(file: &File, segments: &[Segment]) -> Result<u64, std::io::Error> {
+    let mut hash = xxhash_rust::xxh3::Xxh3::new();
+    let mut piece = vec![0; 256 << 10];
+    for Segment { bytes, .. } in segments.iter().filter(|segment| segment.kind == PT_LOAD) {
+        let mut at = bytes.start;
+        while at < bytes.end {
+            let want = (bytes.end - at).min(piece.len() as u64);
+            let piece = &mut piece[..want as usize];
+            file.read_exact_at(piece, at)?;
+            hash.update(piece);
+            at += want;
+        }
+    }
+    Ok(hash.digest())
 }
 
 /// The content of the build identity among the notes of a segment.
@@ -130,6 +165,20 @@ mod tests {
                     3000-4000 ---p 0 08:01 1 /bin/x\n5000-6000 rw-p 0 08:01 1 /lib/y\n";
         assert_eq!(readable_range(maps, "/bin/x"), 0x1000..0x3000);
         assert_eq!(readable_range(maps, "/bin/z"), 0..0);
+    }
+
+    #[test]
+    fn this_program_is_known_by_what_is_loaded_of_it() {
+        let file = File::open("/proc/self/exe").unwrap();
+        let segments = segments(&file).unwrap();
+        let bytes = std::fs::read("/proc/self/exe").unwrap();
+        let mut loaded = Vec::new();
+        for Segment { bytes: part, .. } in segments.iter().filter(|s| s.kind == PT_LOAD) {
+            loaded.extend_from_slice(&bytes[part.start as usize..part.end as usize]);
+        }
+        assert!((100_000..bytes.len()).contains(&loaded.len()), "{} bytes", loaded.len());
+        let known = xxhash_rust::xxh3::xxh3_64(&loaded);
+        assert_eq!(hash_of_loaded(&file, &segments).unwrap(), known);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use super::size::parse_size;
 use crate::error::Error;
 
 /// Where tasks run.
@@ -61,22 +62,8 @@ fn local_cluster(inner: &str) -> Option<Master> {
     let (executors, slots, memory) = (parts.next()?, parts.next()?, parts.next()?);
     let executors = executors.parse().ok().filter(|n| (1..=EXECUTORS_MAX).contains(n))?;
     let slots = slots.parse().ok().filter(|n| (1..=SLOTS_MAX).contains(n))?;
-    let memory_bytes = parse_size(memory)?;
+    let memory_bytes = parse_size(memory).ok()?;
     parts.next().is_none().then_some(Master::LocalCluster { executors, slots, memory_bytes })
-}
-
-/// A number of bytes with an optional k, m, g or t for powers of 1024.
-pub(crate) fn parse_size(text: &str) -> Option<u64> {
-    let text = text.to_ascii_lowercase();
-    let text = text.strip_suffix("ib").or_else(|| text.strip_suffix('b')).unwrap_or(&text);
-    let (number, unit) = match text.char_indices().next_back()? {
-        (at, 'k') => (&text[..at], 1_u64 << 10),
-        (at, 'm') => (&text[..at], 1 << 20),
-        (at, 'g') => (&text[..at], 1 << 30),
-        (at, 't') => (&text[..at], 1 << 40),
-        _ => (text, 1),
-    };
-    number.trim().parse::<u64>().ok()?.checked_mul(unit)
 }
 
 fn processors() -> u32 {
@@ -123,14 +110,5 @@ mod tests {
             let error = wrong.parse::<Master>().unwrap_err().to_string();
             assert!(error.contains(wrong) && error.contains("local[N]"), "{error}");
         }
-    }
-
-    #[test]
-    fn sizes_parse() {
-        assert_eq!(parse_size("512m"), Some(512 << 20));
-        assert_eq!(parse_size("2GiB"), Some(2 << 30));
-        assert_eq!(parse_size("100"), Some(100));
-        assert_eq!(parse_size("g"), None);
-        assert_eq!(parse_size(""), None);
     }
 }

@@ -8,6 +8,7 @@ mod master;
 mod passing;
 mod prints;
 mod secret;
+mod size;
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,8 +16,9 @@ use std::sync::Arc;
 pub use builder::ContextBuilder;
 pub use demand::{Demand, ExecutorStatus};
 pub(crate) use inner::{ContextInner, Ending};
-pub(crate) use master::{SLOTS_MAX, parse_size};
+pub(crate) use master::SLOTS_MAX;
 pub(crate) use secret::{check_secret, secret_of_environment};
+pub use size::{SizeError, parse_size};
 
 use crate::error::Error;
 use crate::rdd::Data;

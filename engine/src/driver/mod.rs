@@ -5,7 +5,9 @@
 //! without a change of thread.
 
 mod actor;
+mod clock;
 mod cluster;
+mod commands;
 mod job;
 mod journal;
 mod local;

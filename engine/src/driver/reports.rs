@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use millstream_planner::ids::ShuffleId;
 
-use super::actor::{Driver, Finished, Litter, State};
+use super::actor::{Driver, State};
+use super::commands::{Finished, Litter};
 use crate::executor::{MapResult, Outcome, Report};
 use crate::protocol::OutputAt;
 use crate::scheduler::{

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use millstream_planner::ids::{ShuffleId, StageId};
 use millstream_planner::stages::{Stage, StageOutput};
 
-use super::actor::{Driver, Finished};
+use super::actor::Driver;
+use super::commands::Finished;
 use super::job::{Job, Submitted};
 use super::journal::{self, Journal, Print, RESULT_BYTES_MAX, Value};
 use super::local::LOCAL;

@@ -14,7 +14,7 @@ use crate::io::files::FileError;
 use crate::io::output::OutputError;
 use crate::io::store::StoreError;
 use crate::io::text::InputError;
-use crate::scheduler::{ExecutorId, LostOutput, TaskFailure};
+use crate::scheduler::{LostOutput, TaskFailure};
 
 /// Why a task failed. Each variant maps to one [`TaskFailure`], which says whether it is retried.
 #[derive(Debug, Error)]
@@ -40,15 +40,9 @@ pub(crate) enum TaskError {
     /// A store that cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Map outputs that are gone or corrupt, each with its attempt, and why the first is.
+    /// Map outputs that are gone or corrupt, and why the first is.
     #[error("{} map outputs of {shuffle} cannot be read: {why}", .outputs.len())]
-    Fetch {
-        shuffle: ShuffleId,
-        outputs: Vec<(u32, u32)>,
-        /// Who keeps them, if not this executor.
-        holder: Option<ExecutorId>,
-        why: String,
-    },
+    Fetch { shuffle: ShuffleId, outputs: Vec<LostOutput>, why: String },
     /// A shuffle that was not computed, since a persisted copy stood for it.
     #[error("{shuffle} has not been written")]
     InputMissing { shuffle: ShuffleId },
@@ -82,7 +76,7 @@ impl TaskError {
     }
 
     /// What the scheduler is told.
-    pub(crate) fn into_failure(self, executor: ExecutorId) -> TaskFailure {
+    pub(crate) fn into_failure(self) -> TaskFailure {
         let message = self.to_string();
         match self {
             Self::User { message, record } => TaskFailure::User { message, record },
@@ -95,10 +89,7 @@ impl TaskError {
             | Self::Checkpoint(_)
             | Self::Store(_) => TaskFailure::User { message, record: None },
             Self::Data(message) => TaskFailure::Data { message },
-            Self::Fetch { shuffle, outputs, holder, why } => {
-                let executor = holder.unwrap_or(executor);
-                let lost = |(map, attempt)| LostOutput { map, attempt, executor };
-                let outputs = outputs.into_iter().map(lost).collect();
+            Self::Fetch { shuffle, outputs, why } => {
                 TaskFailure::FetchFailed { shuffle, outputs, why }
             }
             Self::InputMissing { shuffle } => TaskFailure::InputMissing { shuffle },

@@ -17,7 +17,9 @@ use super::error::TaskError;
 use super::program::MapResult;
 use super::remote::Peers;
 use super::task::{Metrics, Task};
+use crate::protocol::InputAt;
 use crate::rdd::{BoxStream, Data, Node, Postcard, decode_rows, from_fn};
+use crate::scheduler::LostOutput;
 
 /// The rows of one reduce partition of one map output, as they lie in memory.
 type MemoryRows<T> = Vec<Vec<T>>;
@@ -238,6 +240,11 @@ impl<T: Data> ReduceReader<T> {
         rows.sum::<Option<u64>>().map(|rows| rows as usize)
     }
 
+    /// The rows as a stream of owned chunks.
+    pub(crate) fn into_stream(mut self) -> BoxStream<T> {
+        from_fn(move || Ok(self.next_chunk()?.map(Chunk::into_vec)))
+    }
+
     pub(crate) fn next_chunk(&mut self) -> Result<Option<Chunk<T>>, TaskError> {
         self.task.check()?;
         loop {
@@ -268,24 +275,24 @@ impl<T: Data> ReduceReader<T> {
         }
     }
 
-    fn open(&self, map: u32) -> Result<Current<T>, TaskError> {
+    fn open(&mut self, map: u32) -> Result<Current<T>, TaskError> {
         match &self.peers {
             Some(peers) if !peers.is_here(map)? => Ok(Current::There { map }),
             Some(peers) => {
-                let (_, at) = peers.holder(map)?;
+                let (executor, InputAt { attempt, .. }) = peers.holder(map)?;
                 let here = self.open_here(map)?;
-                if here.attempt == at.attempt {
+                if here.attempt == attempt {
                     return Ok(Current::Here(Box::new(here)));
                 }
-                let (shuffle, outputs) = (self.shuffle, vec![(map, at.attempt)]);
-                let why = "it is of another attempt".to_owned();
-                Err(TaskError::Fetch { shuffle, outputs, holder: None, why })
+                let outputs = vec![LostOutput { map, attempt, executor }];
+                let (shuffle, why) = (self.shuffle, "it is of another attempt".to_owned());
+                Err(TaskError::Fetch { shuffle, outputs, why })
             }
             None => self.open_here(map).map(|here| Current::Here(Box::new(here))),
         }
     }
 
-    fn open_here(&self, map: u32) -> Result<Here<T>, TaskError> {
+    fn open_here(&mut self, map: u32) -> Result<Here<T>, TaskError> {
         let shuffle = self.shuffle;
         let missing = TaskError::InputMissing { shuffle };
         let (output, attempt) = self.find(map).ok_or(missing)?;
@@ -320,8 +327,9 @@ impl<T: Data> ReduceReader<T> {
 
     /// The failure to read this output and those after it that cannot be read either: found out one
     /// at a time, they would use up the attempts of the stage.
-    fn unreadable(&self, map: u32, attempt: u32, error: &SegmentError) -> TaskError {
-        let mut outputs = vec![(map, attempt)];
+    fn unreadable(&mut self, map: u32, attempt: u32, error: &SegmentError) -> TaskError {
+        let executor = self.task.runtime.executor;
+        let mut outputs = vec![LostOutput { map, attempt, executor }];
         for map in self.maps.clone() {
             let peers = self.peers.as_ref();
             if !peers.is_none_or(|peers| peers.is_here(map).unwrap_or(false)) {
@@ -331,17 +339,24 @@ impl<T: Data> ReduceReader<T> {
             if let Some(PartRef::Segment(segment)) = output.part(self.partition as usize)
                 && check(segment, self.partition).is_err()
             {
-                outputs.push((map, attempt));
+                outputs.push(LostOutput { map, attempt, executor });
+            }
+        }
+        if let Some(peers) = &mut self.peers {
+            match peers.unreadable(&self.task) {
+                Ok(lost) => outputs.extend(lost),
+                Err(error) => return error,
             }
         }
         let (shuffle, why) = (self.shuffle, error.to_string());
-        TaskError::Fetch { shuffle, outputs, holder: None, why }
+        TaskError::Fetch { shuffle, outputs, why }
     }
 
-    fn lost(&self, why: ReadFailure) -> TaskError {
+    fn lost(&mut self, why: ReadFailure) -> TaskError {
         match (why, &self.current) {
             (ReadFailure::Segment(error), Some(Current::Here(here))) => {
-                self.unreadable(here.map, here.attempt, &error)
+                let (map, attempt) = (here.map, here.attempt);
+                self.unreadable(map, attempt, &error)
             }
             (ReadFailure::Segment(error), _) => error.into(),
             (ReadFailure::Decode(error), _) => *error,
@@ -390,6 +405,5 @@ pub(crate) fn read_rows<T: Data>(
     index: usize,
     partition: u32,
 ) -> Result<BoxStream<T>, TaskError> {
-    let mut reader = ReduceReader::<T>::new(task, node, index, partition)?;
-    Ok(from_fn(move || Ok(reader.next_chunk()?.map(Chunk::into_vec))))
+    Ok(ReduceReader::new(task, node, index, partition)?.into_stream())
 }

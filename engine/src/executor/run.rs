@@ -79,7 +79,7 @@ pub(crate) fn run(
     IN_TASK.set(false);
     let outcome = match result {
         Ok(Ok(outcome)) => outcome,
-        Ok(Err(error)) => Outcome::Failed(error.into_failure(runtime.executor)),
+        Ok(Err(error)) => Outcome::Failed(error.into_failure()),
         Err(panic) => Outcome::Failed(panicked(panic.as_ref())),
     };
     let metrics = collect(&task.metrics, started, cpu_started);

@@ -19,6 +19,15 @@ impl<O: RowOrder> Sorter<O> {
         Self { task: Rc::clone(task), items: Vec::new(), runs: Runs::new(task) }
     }
 
+    /// Makes room for rows that are known to come, if there is memory for all of them and their sort: to
+    /// grow row by row would move them many times.
+    pub(crate) fn expect(&mut self, rows: usize) {
+        let bytes = rows * size_of::<O::Item>();
+        if !self.task.pressed_by(0, bytes + bytes / 2) {
+            self.items.reserve_exact(rows);
+        }
+    }
+
     /// Adds rows, spilling what is there if the budget refuses more.
     pub(crate) fn push(&mut self, rows: impl IntoIterator<Item = O::Row>) -> Result<(), TaskError> {
         self.task.check()?;

@@ -216,11 +216,16 @@ impl<C> Encoding<C> {
     fn close(&mut self, partition: u32, writer: &mut SegmentWriter) -> Result<(), SegmentError> {
         let digest = RowDigest::of_rows(&self.payload, &self.ends);
         writer.write_block(partition, &self.payload, self.ends.len() as u32, Some(digest))?;
+        self.pass(partition, digest);
+        Ok(())
+    }
+
+    /// Adds the digest of the block at hand and begins another.
+    fn pass(&mut self, partition: u32, digest: RowDigest) {
         let whole = &mut self.digests[partition as usize];
         *whole = whole.then(digest);
         self.payload.clear();
         self.ends.clear();
-        Ok(())
     }
 
     /// The digests with the rows that stay in memory added.
@@ -228,12 +233,17 @@ impl<C> Encoding<C> {
     where
         C: RowCodec<T>,
     {
+        /// As much as stays in the first cache until it is read.
+        const PIECE_BYTES: usize = 16 << 10;
         for (partition, rows) in (0..).zip(rows) {
             for row in rows.chunks().flatten() {
-                self.payload.clear();
                 self.encode(partition, row)?;
-                self.digests[partition as usize].push(&self.payload);
+                self.ends.push(self.payload.len());
+                if self.payload.len() >= PIECE_BYTES {
+                    self.pass(partition, RowDigest::of_rows(&self.payload, &self.ends));
+                }
             }
+            self.pass(partition, RowDigest::of_rows(&self.payload, &self.ends));
         }
         Ok(self.digests)
     }

@@ -76,6 +76,12 @@ fn a_deleted_segment_is_made_again() {
 }
 
 #[test]
+fn all_segments_damaged_at_once_are_found_out_together() {
+    read_after(flip, MAPS as usize);
+    read_after(|path| std::fs::remove_file(path).unwrap(), MAPS as usize);
+}
+
+#[test]
 fn a_segment_cut_short_is_made_again() {
     read_after(|path| std::fs::write(path, "short").unwrap(), 2);
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use millstream_planner::ids::ShuffleId;
 use millstream_shuffle::net::Want;
-use millstream_shuffle::net::fetch::FetchStream;
+use millstream_shuffle::net::fetch::{FetchError, FetchFailure, FetchStream, Fetcher};
 
 use super::inputs::{Inputs, Located};
 use crate::executor::{TaskContext, TaskError};
 use crate::protocol::InputAt;
-use crate::scheduler::ExecutorId;
+use crate::scheduler::{ExecutorId, LostOutput};
 
 /// One stream an executor that keeps outputs of the shuffle. All are opened at once, so that the
 /// others fill while one is read; each is bounded.
@@ -22,7 +22,13 @@ pub(crate) struct Peers {
 }
 
 struct PeerStream {
+    holder: ExecutorId,
+    addr: String,
+    fetcher: Fetcher,
+    want: Want,
     blocks: FetchStream,
+    /// The map output that the last block was of.
+    at: u32,
     /// A block of a map output whose turn has yet to come.
     ahead: Option<Block>,
 }
@@ -56,7 +62,7 @@ impl Peers {
         let begin = |((holder, addr), maps): (&(ExecutorId, String), Vec<(u32, u64)>)| {
             (*holder != inputs.me).then(|| {
                 let want = Want { shuffle: shuffle.0, partition, maps };
-                PeerStream { blocks: inputs.fetcher.fetch(addr, want), ahead: None }
+                PeerStream::begin(*holder, addr, &inputs.fetcher, want)
             })
         };
         let streams = located.holders.iter().zip(wanted).map(begin).collect();
@@ -82,24 +88,66 @@ impl Peers {
         task: &TaskContext,
         map: u32,
     ) -> Result<Option<(Vec<u8>, u32)>, TaskError> {
-        let (holder, at) = self.holder(map)?;
+        let (_, at) = self.holder(map)?;
         let stream = self.streams.get_mut(at.holder as usize).and_then(Option::as_mut);
         let stream = stream.ok_or_else(|| TaskError::internal("a map output of one's own"))?;
         if stream.ahead.is_none() {
-            stream.ahead = stream.read(task).map_err(|error| TaskError::Fetch {
-                shuffle: self.shuffle,
-                outputs: vec![(map, at.attempt)],
-                holder: Some(holder),
-                why: error,
-            })?;
+            match stream.read(task) {
+                Ok(next) => stream.ahead = next,
+                Err(error) => {
+                    let (shuffle, why) = (self.shuffle, error.to_string());
+                    return Err(TaskError::Fetch { shuffle, outputs: self.unreadable(task)?, why });
+                }
+            }
         }
         let block = stream.ahead.take_if(|block| block.map == map);
         Ok(block.map(|block| (block.payload, block.rows)))
     }
+
+    /// The outputs that cannot be read of those that have not been: found out one at a time, they would
+    /// use up the attempts of the stage. Executors that nothing is known to be wrong with are not asked
+    /// for the rest of theirs, which would take as long as the task.
+    pub(crate) fn unreadable(&mut self, task: &TaskContext) -> Result<Vec<LostOutput>, TaskError> {
+        let mut lost = Vec::new();
+        for stream in self.streams.iter_mut().flatten().filter(|s| s.blocks.has_failed()) {
+            stream.find_unreadable(task, &mut lost)?;
+        }
+        Ok(lost)
+    }
 }
 
 impl PeerStream {
-    fn read(&mut self, task: &TaskContext) -> Result<Option<Block>, String> {
+    fn begin(holder: ExecutorId, addr: &str, fetcher: &Fetcher, want: Want) -> Self {
+        let blocks = fetcher.fetch(addr, want.clone());
+        let (addr, fetcher) = (addr.to_owned(), fetcher.clone());
+        Self { holder, addr, fetcher, want, blocks, at: 0, ahead: None }
+    }
+
+    /// Reads what is left for its checksums alone, without what cannot be read.
+    fn find_unreadable(
+        &mut self,
+        task: &TaskContext,
+        lost: &mut Vec<LostOutput>,
+    ) -> Result<(), TaskError> {
+        loop {
+            task.check()?;
+            match self.read(task) {
+                Ok(Some(_)) => {}
+                Ok(None) => return Ok(()),
+                Err(error) => {
+                    let output = |(map, attempt)| {
+                        // The scheduler counts attempts in 32 bits; the store in 64.
+                        LostOutput { map, attempt: attempt as u32, executor: self.holder }
+                    };
+                    let given_up = give_up(&mut self.want.maps, self.at, &error);
+                    lost.extend(given_up.into_iter().map(output));
+                    self.blocks = self.fetcher.fetch(&self.addr, self.want.clone());
+                }
+            }
+        }
+    }
+
+    fn read(&mut self, task: &TaskContext) -> Result<Option<Block>, FetchError> {
         // What has come over the network was allocated by the threads that speak to it.
         let (next, payload) = task.freeing_of_others(|| {
             let mut payload = Vec::new();
@@ -107,7 +155,52 @@ impl PeerStream {
             let bytes = payload.capacity();
             ((next, payload), bytes)
         });
-        let next = next.map_err(|error| error.to_string())?;
-        Ok(next.map(|(map, rows)| Block { map, payload, rows }))
+        let block = next?.map(|(map, rows)| Block { map, payload, rows });
+        self.at = block.as_ref().map_or(self.at, |block| block.map);
+        Ok(block)
+    }
+}
+
+/// Takes what cannot be read off the map outputs wanted, and those before `at`, which have been. It is one
+/// of them if that one is to blame; else it is all that are left, since none of them can be had.
+fn give_up(maps: &mut Vec<(u32, u64)>, at: u32, error: &FetchError) -> Vec<(u32, u64)> {
+    maps.retain(|(map, _)| *map >= at);
+    match (error.map, &error.why) {
+        (
+            Some(one),
+            FetchFailure::Missing | FetchFailure::Damaged(_) | FetchFailure::Truncated(_),
+        ) => {
+            maps.retain(|map| *map != one);
+            vec![one]
+        }
+        _ => std::mem::take(maps),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_output_is_given_up_if_it_is_to_blame_and_else_all_that_are_left() {
+        let error =
+            |map, why| FetchError { peer: "p:1".into(), shuffle: 7, partition: 0, map, why };
+        let unreachable = FetchFailure::Unreachable { attempts: 3, last: "reset".into() };
+        let all = [(1, 0), (4, 2), (6, 0), (9, 1)];
+        let cases = [
+            (error(Some((6, 0)), FetchFailure::Missing), vec![(6, 0)], vec![(4, 2), (9, 1)]),
+            (
+                error(Some((4, 2)), FetchFailure::Damaged("bit".into())),
+                vec![(4, 2)],
+                vec![(6, 0), (9, 1)],
+            ),
+            (error(None, FetchFailure::Missing), all[1..].to_vec(), vec![]),
+            (error(Some((6, 0)), unreachable), all[1..].to_vec(), vec![]),
+        ];
+        for (error, lost, left) in cases {
+            let mut maps = all.to_vec();
+            assert_eq!(give_up(&mut maps, 4, &error), lost, "{error}");
+            assert_eq!(maps, left, "{error}");
+        }
     }
 }

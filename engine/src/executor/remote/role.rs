@@ -70,7 +70,7 @@ impl Role {
         let memory_bytes = match variable("MILLSTREAM_MEMORY") {
             None => detect_limit(),
             Some(text) => parse_size(&text)
-                .ok_or_else(|| wrong("MILLSTREAM_MEMORY", &text, "a size, such as 512m or 8g"))?,
+                .map_err(|error| wrong("MILLSTREAM_MEMORY", &text, &error.to_string()))?,
         };
         let dirs = variable("MILLSTREAM_LOCAL_DIRS").map_or_else(
             || vec![DirSpec { path: std::env::temp_dir(), quota_bytes: None }],

@@ -8,7 +8,7 @@ use millstream_planner::lineage::Partitioning;
 
 use super::exchange::by_key;
 use crate::closure::assert_zero_sized;
-use crate::executor::{Task, TaskError, read_rows};
+use crate::executor::{ReduceReader, Task, TaskError};
 use crate::operators::{ByHash, HashGroups, Sorter, split_by_key};
 use crate::rdd::{
     BoxStream, Data, Input, Key, Node, Operation, Pace, Portable, Rdd, from_fn, operation,
@@ -87,6 +87,7 @@ pub(super) fn open_groups<K: Key, V: Data>(
     index: usize,
     partition: u32,
 ) -> Result<HashGroups<K, V>, TaskError> {
+    let mut sorter = Sorter::<ByHash<K, V>>::new(task);
     let mut rows = match node.inputs.get(index) {
         Some(Input::Narrow(parent)) => {
             let rows = task.open::<(K, V)>(parent, partition)?;
@@ -95,9 +96,14 @@ pub(super) fn open_groups<K: Key, V: Data>(
             }
             rows
         }
-        _ => read_rows(task, node, index, partition)?,
+        _ => {
+            let reader = ReduceReader::new(task, node, index, partition)?;
+            if let Some(rows) = reader.rows() {
+                sorter.expect(rows);
+            }
+            reader.into_stream()
+        }
     };
-    let mut sorter = Sorter::<ByHash<K, V>>::new(task);
     while let Some(chunk) = rows.next_chunk()? {
         sorter.push(chunk)?;
     }

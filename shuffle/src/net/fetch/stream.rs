@@ -96,6 +96,12 @@ impl FetchStream {
         Ok(None)
     }
 
+    /// Whether something is known to be wrong, which [`next`](Self::next) comes to in the end.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        matches!(self.queue.state.lock().end, Some(Err(_)))
+    }
+
     /// Ends the stream here, with this error.
     fn abandon(&self, error: FetchError) -> FetchError {
         self.cancel();
