@@ -42,7 +42,6 @@ pub mod scheduler;
 mod shared;
 pub mod text;
 
-pub use context::{Context, ContextBuilder, Demand, ExecutorStatus};
 pub use dataframe::{
     DataFrame, GroupBy, IntoColumn, IntoColumns, IntoPaths, Reader, Udf, UdfArg, UdfClosure,
     UdfResult, Writer, udf, udf_columns, udf_columns_with,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use millstream_planner::ids::ShuffleId;
 use millstream_planner::logical::{PlanRef, Table};
+use millstream_planner::optimizer::optimize_with;
 use millstream_planner::physical::{
     Distribution, ExprOp, Op, PhysicalPlan, PlanSettings, Planned, Program, StagePiece, plan,
     stages,
@@ -13,6 +14,7 @@ use millstream_planner::physical::{
 use millstream_planner::stages::Determinism;
 
 use super::bounds::FindBounds;
+use super::fold::Folding;
 use super::exchange::{Bounds, Exchange, WriteExchange};
 use super::stage::RunStage;
 use crate::context::Context;
@@ -40,7 +42,7 @@ pub(crate) struct Ready {
 
 /// Optimises and plans.
 pub(crate) fn planned(context: &Context, logical: &PlanRef) -> Result<Ready, Error> {
-    let optimized = logical.clone();
+    let optimized = optimize_with(logical, &Folding)?;
     let partitions = context.scope().partitions.or(context.inner().default_partitions());
     let settings = PlanSettings { partitions, ..PlanSettings::default() };
     let planned = plan(&optimized, &settings)?;

@@ -3,6 +3,7 @@
 
 mod bounds;
 mod exchange;
+mod fold;
 mod lower;
 mod stage;
 

@@ -31,7 +31,7 @@ fn c047_a_sum_of_integers_does_not_wrap() {
     let context = context();
     let rows = frame(&context, vec![("n", array(Int64Array::from(vec![2, i64::MAX])))]);
     let error = error_of(rows.agg([sum(col("n"))]).collect());
-    assert!(error.contains("overflow"), "{error}");
+    assert!(error.contains("9223372036854775809"), "{error}");
 }
 
 #[test]
@@ -71,6 +71,7 @@ fn c051_edges_of_integers_are_errors_or_answers() {
         col("least") - 1,
         width_bucket(col("one"), 0.0, 10.0, 0),
     ] {
+        println!("{fails:?}");
         error_of(value(fails));
     }
     error_of(one.select([(col("one") / col("zero")).alias("x")]).collect());
