@@ -15,7 +15,7 @@ use millstream::Context;
 use millstream_benches::rss::peak_rss_bytes;
 use millstream_benches::tpch::queries::QUERIES;
 use millstream_benches::tpch::{Answers, Tables};
-use millstream_examples::options::parse_size;
+use millstream::parse_size;
 use millstream_examples::tpch::{TABLES, generate};
 use serde::Serialize;
 
