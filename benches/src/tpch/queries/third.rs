@@ -1,6 +1,6 @@
 //! Q17 to Q22.
 
-use millstream::functions::{avg, col, count_distinct, count_star, lit, max, min, substring, sum};
+use millstream::functions::{avg, col, count_star, lit, max, min, substring, sum};
 use millstream::{DataFrame, JoinType};
 
 use super::{dated, revenue};
@@ -99,17 +99,21 @@ pub(super) fn q20(tables: &Tables) -> DataFrame {
 
 /// Suppliers who kept orders waiting: the only late ones of several.
 pub(super) fn q21(tables: &Tables) -> DataFrame {
-    let late = tables.lineitem().filter(col("l_receiptdate").gt(col("l_commitdate")));
-    // An order has another supplier if it has two; another late one if two are late.
-    let several = tables
+    let is_late = || col("l_receiptdate").gt(col("l_commitdate"));
+    let late = tables.lineitem().filter(is_late());
+    // An order has another supplier if its first and last differ, and no other late one if those of the late are one.
+    let held_up_by_one = tables
         .lineitem()
-        .group_by([col("l_orderkey").alias("several_orderkey")])
-        .agg([min(col("l_suppkey")).alias("first"), max(col("l_suppkey")).alias("last")])
-        .filter(col("first").not_eq(col("last")));
-    let one_late = late
-        .group_by([col("l_orderkey").alias("late_orderkey")])
-        .agg([count_distinct(["l_suppkey"]).alias("suppliers")])
-        .filter(col("suppliers").eq(1));
+        .group_by([col("l_orderkey").alias("held_up")])
+        .agg([
+            min(col("l_suppkey")).alias("first"),
+            max(col("l_suppkey")).alias("last"),
+            min(col("l_suppkey")).filter(is_late()).alias("first_late"),
+            max(col("l_suppkey")).filter(is_late()).alias("last_late"),
+        ])
+        .filter(
+            col("first").not_eq(col("last")).and(col("first_late").eq(col("last_late"))),
+        );
     tables
         .supplier()
         .join_on(&late, col("s_suppkey").eq(col("l_suppkey")), JoinType::Inner)
@@ -123,8 +127,7 @@ pub(super) fn q21(tables: &Tables) -> DataFrame {
             col("s_nationkey").eq(col("n_nationkey")),
             JoinType::Inner,
         )
-        .join_on(&several, col("l_orderkey").eq(col("several_orderkey")), JoinType::LeftSemi)
-        .join_on(&one_late, col("l_orderkey").eq(col("late_orderkey")), JoinType::LeftSemi)
+        .join_on(&held_up_by_one, col("l_orderkey").eq(col("held_up")), JoinType::LeftSemi)
         .group_by(["s_name"])
         .agg([count_star().alias("numwait")])
         .sort([col("numwait").desc(), col("s_name").asc()])
