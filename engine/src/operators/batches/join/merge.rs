@@ -16,7 +16,7 @@ use super::{Build, hash};
 use crate::eval::{Evaluator, RowOrigin};
 use crate::executor::{Task, TaskError};
 use crate::operators::batches::sort::SortKeys;
-use crate::operators::batches::{BATCH_ROWS, BatchStream, BoxBatches};
+use crate::operators::batches::{BATCH_ROWS, BoxBatches};
 
 /// Joins segment by segment.
 pub(super) fn open(
