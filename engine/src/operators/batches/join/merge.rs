@@ -53,7 +53,8 @@ impl Merge {
             let left = self.left.borrow_mut().has_more()?;
             let right = self.right.borrow_mut().has_more()?;
             let gives = self.plan.gives;
-            if !(left && right || left && gives.left_alone || right && gives.right_alone) {
+            let more = left && (right || gives.left_alone) || right && gives.right_alone;
+            if !more {
                 return Ok(None);
             }
             self.segment = Some(self.begin()?);
