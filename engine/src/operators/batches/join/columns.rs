@@ -19,6 +19,8 @@ pub(super) const NO_ROW: u32 = u32::MAX;
 /// What a chunk takes, or about so much: while it is made, there are two of it.
 const CHUNK_BYTES: usize = 8 << 20;
 const CHUNK_BITS_MAX: u32 = 20;
+/// Places of 64 MiB.
+const ELEMENTS_MAX: usize = 1 << 24;
 
 /// Columns in chunks of `1 << bits` rows; the last one may have fewer.
 pub(super) struct Columns {
@@ -228,10 +230,11 @@ impl Gatherer {
     }
 }
 
-/// The most rows of this schema that Arrow's 32-bit places of list elements can tell apart.
+/// The most rows of this schema to gather at once: Arrow's kernels make a 32-bit place for each element of a list of
+/// fixed length.
 pub(super) fn rows_max(schema: &SchemaRef) -> usize {
     let widest = schema.fields().iter().map(|field| elements(field.data_type())).max();
-    (i32::MAX as usize / widest.unwrap_or(1).max(1)).max(1)
+    (ELEMENTS_MAX / widest.unwrap_or(1).max(1)).max(1)
 }
 
 fn elements(data_type: &DataType) -> usize {

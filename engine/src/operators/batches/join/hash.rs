@@ -11,10 +11,10 @@ use arrow::array::RecordBatch;
 
 use super::Build;
 use super::build::{Built, Loader, Seen};
+use super::partition::pieces;
 use super::plan::Plan;
 use super::probe::Prober;
 use super::side::{Layout, Stored};
-use super::partition::pieces;
 use super::spilled::{self, SpilledBuild};
 use crate::executor::{TableKey, Task, TaskError};
 use crate::operators::batches::{BatchStream, BoxBatches, batch_of};

@@ -16,7 +16,7 @@ use super::{Build, hash};
 use crate::eval::{Evaluator, RowOrigin};
 use crate::executor::{Task, TaskError};
 use crate::operators::batches::sort::SortKeys;
-use crate::operators::batches::{BATCH_ROWS, BatchStream, BoxBatches};
+use crate::operators::batches::{BATCH_ROWS, BoxBatches};
 
 /// Joins segment by segment.
 pub(super) fn open(
@@ -53,7 +53,8 @@ impl Merge {
             let left = self.left.borrow_mut().has_more()?;
             let right = self.right.borrow_mut().has_more()?;
             let gives = self.plan.gives;
-            if !(left && right || left && gives.left_alone || right && gives.right_alone) {
+            let more = left && (right || gives.left_alone) || right && gives.right_alone;
+            if !more {
                 return Ok(None);
             }
             self.segment = Some(self.begin()?);

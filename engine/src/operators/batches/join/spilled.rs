@@ -5,6 +5,9 @@
 //! its rows, is joined in passes: as much of the build side as fits at a time, with all of the left side. Either way,
 //! what is found is put in order by the number of its left row, so that the rows come in the order in which they would
 //! have come without a spill.
+//!
+//! The price is that rows are written once more when they are found, and then only: to give rows partition by
+//! partition in any case would make every join hold, or write, its left side.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -102,7 +105,9 @@ impl Work<'_> {
 
     /// Joins a pair, or leaves it in smaller ones.
     fn join_pair(&mut self, pair: &Pair, pairs: &mut Vec<Pair>) -> Result<(), TaskError> {
-        if pair.left.bytes(pair.partition) == 0 && !self.plan.gives.right_alone {
+        let gives = self.plan.gives;
+        let (left, right) = (pair.left.bytes(pair.partition), pair.right.bytes(pair.partition));
+        if (left == 0 && !gives.right_alone) || (right == 0 && !gives.left_alone) {
             return Ok(());
         }
         let mut input = pair.right.read(self.task, pair.partition)?;

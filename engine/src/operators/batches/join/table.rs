@@ -16,10 +16,10 @@ pub(super) struct Table {
     /// Rows, slot by slot.
     rows: Vec<u32>,
     /// Their keys, in the same order.
-    keys: Stored,
+    keys: StoredKeys,
 }
 
-enum Stored {
+enum StoredKeys {
     Words(Vec<u64>),
     Pairs(Vec<u128>),
     /// Keys lie with their chunk; here are parts of their hashes.
@@ -68,7 +68,7 @@ impl Table {
             directory: vec![0; slots + 1],
             mask: slots as u64 - 1,
             rows: vec![0; live],
-            keys: Stored::Words(Vec::new()),
+            keys: StoredKeys::Words(Vec::new()),
         };
         for chunk in &chunks {
             table.count(chunk);
@@ -84,7 +84,7 @@ impl Table {
                         table.place(chunk, first(index), |at, row| stored[at] = words[row]);
                     }
                 }
-                table.keys = Stored::Words(stored);
+                table.keys = StoredKeys::Words(stored);
             }
             Some(Values::Pairs(_)) => {
                 let mut stored = vec![0; live];
@@ -93,7 +93,7 @@ impl Table {
                         table.place(chunk, first(index), |at, row| stored[at] = pairs[row]);
                     }
                 }
-                table.keys = Stored::Pairs(stored);
+                table.keys = StoredKeys::Pairs(stored);
             }
             Some(Values::Encoded(_)) => {
                 let mut tags = vec![0; live];
@@ -105,7 +105,7 @@ impl Table {
                     _ => None,
                 };
                 let chunks = chunks.into_iter().filter_map(encoded).collect();
-                table.keys = Stored::Encoded { chunks, bits, tags };
+                table.keys = StoredKeys::Encoded { chunks, bits, tags };
             }
         }
         table
@@ -113,9 +113,9 @@ impl Table {
 
     pub(super) fn bytes(&self) -> usize {
         let keys = match &self.keys {
-            Stored::Words(words) => size_of_val(words.as_slice()),
-            Stored::Pairs(pairs) => size_of_val(pairs.as_slice()),
-            Stored::Encoded { chunks, tags, .. } => {
+            StoredKeys::Words(words) => size_of_val(words.as_slice()),
+            StoredKeys::Pairs(pairs) => size_of_val(pairs.as_slice()),
+            StoredKeys::Encoded { chunks, tags, .. } => {
                 size_of_val(tags.as_slice()) + chunks.iter().map(Rows::size).sum::<usize>()
             }
         };
@@ -188,13 +188,13 @@ impl Table {
         right: &mut Vec<u32>,
     ) -> Option<u32> {
         match (&self.keys, &keys.values) {
-            (Stored::Words(stored), Values::Words(words)) => {
+            (StoredKeys::Words(stored), Values::Words(words)) => {
                 self.walk(cursor, limit, left, right, |at, row| stored[at] == words[row])
             }
-            (Stored::Pairs(stored), Values::Pairs(pairs)) => {
+            (StoredKeys::Pairs(stored), Values::Pairs(pairs)) => {
                 self.walk(cursor, limit, left, right, |at, row| stored[at] == pairs[row])
             }
-            (Stored::Encoded { chunks, bits, tags }, Values::Encoded(rows)) => {
+            (StoredKeys::Encoded { chunks, bits, tags }, Values::Encoded(rows)) => {
                 self.walk(cursor, limit, left, right, |at, row| {
                     let same = |build: u32| {
                         let (chunk, place) = split(build, *bits);
@@ -242,17 +242,17 @@ impl Table {
             }
         };
         match (&self.keys, &keys.values) {
-            (Stored::Words(stored), Values::Words(words)) => {
+            (StoredKeys::Words(stored), Values::Words(words)) => {
                 for span in &cursor.spans {
                     let word = words[span.row as usize];
                     let places = &stored[span.start as usize..span.end as usize];
                     matched[span.row as usize] |= places.contains(&word);
                 }
             }
-            (Stored::Pairs(stored), Values::Pairs(pairs)) => {
+            (StoredKeys::Pairs(stored), Values::Pairs(pairs)) => {
                 each(&|at, row| stored[at] == pairs[row]);
             }
-            (Stored::Encoded { chunks, bits, tags }, Values::Encoded(rows)) => {
+            (StoredKeys::Encoded { chunks, bits, tags }, Values::Encoded(rows)) => {
                 each(&|at, row| {
                     let (chunk, place) = split(self.rows[at], *bits);
                     tags[at] == tag(keys.hashes[row])
