@@ -1,7 +1,6 @@
 //! A table of files as one value: what it consists of, its columns and its partitions.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::path::Path;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
@@ -163,19 +162,6 @@ impl FileTable {
             bytes: self.0.bytes,
             partitions: self.0.splits.len().max(1) as u32,
             columns: self.0.statistics.clone(),
-        }
-    }
-
-    /// What it is in plans: `parquet orders.parquet and 3 more`.
-    pub(crate) fn name(&self) -> String {
-        let format = self.0.format.name();
-        let first = self.0.files.first().map(|file| {
-            Path::new(&file.path).file_name().unwrap_or_default().to_string_lossy().into_owned()
-        });
-        match (first, self.0.files.len()) {
-            (None, _) => format!("{format} of no files"),
-            (Some(first), 1) => format!("{format} {first}"),
-            (Some(first), count) => format!("{format} {first} and {} more", count - 1),
         }
     }
 
