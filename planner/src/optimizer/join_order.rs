@@ -50,7 +50,7 @@ impl Order {
     fn chain(&mut self, plan: &PlanRef) -> PlanRef {
         let (mut graph, present) = graph(plan, &mut self.statistics);
         let count = graph.leaves.len();
-        if count < 3 || count > LEAVES_MAX {
+        if !(3..=LEAVES_MAX).contains(&count) {
             return self.inputs(plan);
         }
         let mut search = Search { graph: &graph, rows: HashMap::new() };

@@ -383,10 +383,10 @@ impl Op {
             }
             Self::Sort { keys, .. } => vec![keys],
             Self::Window(window) => vec![&window.columns],
-            Self::Exchange { to, .. } => match to {
-                Distribution::Hash { keys, .. } | Distribution::Range { keys, .. } => vec![keys],
-                _ => Vec::new(),
-            },
+            Self::Exchange {
+                to: Distribution::Hash { keys, .. } | Distribution::Range { keys, .. },
+                ..
+            } => vec![keys],
             _ => Vec::new(),
         }
     }

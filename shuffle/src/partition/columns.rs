@@ -62,13 +62,13 @@ fn feed(column: &ArrayRef, states: &mut [u64]) -> Result<(), ArrowError> {
             each(array, states, |state, row| mix(state, u64::from(values.value(row))));
         }
         DataType::Utf8 => {
-            strings(array, states, |row| array.as_string::<i32>().value(row).as_bytes())
+            strings(array, states, |row| array.as_string::<i32>().value(row).as_bytes());
         }
         DataType::LargeUtf8 => {
             strings(array, states, |row| array.as_string::<i64>().value(row).as_bytes());
         }
         DataType::Utf8View => {
-            strings(array, states, |row| array.as_string_view().value(row).as_bytes())
+            strings(array, states, |row| array.as_string_view().value(row).as_bytes());
         }
         DataType::Binary => strings(array, states, |row| array.as_binary::<i32>().value(row)),
         DataType::LargeBinary => strings(array, states, |row| array.as_binary::<i64>().value(row)),
@@ -122,6 +122,7 @@ macro_rules! feed_integer {
     ($($signed:ty as $unsigned:ty),*) => {
         $(impl Feed for $signed {
             #[inline]
+            #[allow(clippy::cast_lossless, reason = "one form for all widths")]
             fn feed(self, state: u64) -> u64 {
                 mix(state, self as $unsigned as u64)
             }

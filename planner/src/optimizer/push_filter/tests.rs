@@ -64,7 +64,8 @@ fn below_groupings_and_windows_by_their_keys_alone() {
     assert_stays(&filter(&all, over(0, 1)));
     assert_stays(&filter(&all, lit(false)));
     let spec = WindowSpec { partition_by: vec![col(1).into()], ..WindowSpec::default() };
-    let rank = Expr::Window { function: WindowFn::Rank, args: vec![], window: spec };
+    let (function, args) = (WindowFn::Rank, vec![]);
+    let rank = Expr::Window { function, args, ignore_nulls: false, window: spec };
     let mut schema = crate::logical::Schema::clone(t().schema());
     schema.fields.push(schema.fields[0].clone());
     let node = LogicalPlan::Window { input: t(), exprs: vec![named(rank, "r")] };

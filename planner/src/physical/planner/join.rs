@@ -9,7 +9,7 @@ mod keys;
 use std::sync::Arc;
 
 use super::built::{Built, Spread};
-use super::{Planner, compile, sort};
+use super::{Planner, compile};
 use crate::error::PlanError;
 use crate::expr::{Expr, SortKey};
 use crate::logical::{PlanRef, Schema};

@@ -44,7 +44,7 @@ fn flat(inputs: &[PlanRef]) -> Vec<&PlanRef> {
     while let Some(input) = stack.pop() {
         match &**input {
             LogicalPlan::Union { inputs } if out.len() + stack.len() < FLAT_MAX => {
-                stack.extend(inputs.iter().rev())
+                stack.extend(inputs.iter().rev());
             }
             _ => out.push(input),
         }
