@@ -42,11 +42,11 @@ pub mod scheduler;
 mod shared;
 pub mod text;
 
+pub use context::{Context, ContextBuilder, Demand, ExecutorStatus, SizeError, parse_size};
 pub use dataframe::{
     DataFrame, GroupBy, IntoColumn, IntoColumns, IntoPaths, Reader, Udf, UdfArg, UdfClosure,
     UdfResult, Writer, udf, udf_columns, udf_columns_with,
 };
-pub use context::{Context, ContextBuilder, Demand, ExecutorStatus, SizeError, parse_size};
 pub use error::Error;
 pub use metrics::Metrics;
 pub use millstream_planner::logical::JoinType;

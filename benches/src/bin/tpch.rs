@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use millstream::Context;
+use millstream::parse_size;
 use millstream_benches::rss::peak_rss_bytes;
 use millstream_benches::tpch::queries::QUERIES;
 use millstream_benches::tpch::{Answers, Tables};
-use millstream::parse_size;
 use millstream_examples::tpch::{TABLES, generate};
 use serde::Serialize;
 

@@ -62,7 +62,7 @@ fn has_figures(data_type: &DataType) -> bool {
 
 /// The figures of a column; none where its type has no such figure.
 fn figures_of(name: &str, data_type: &DataType) -> Vec<Option<Expr>> {
-    let column = || col(&format!("`{name}`"));
+    let column = || col(format!("`{name}`"));
     let number = |figure: Expr| data_type.is_numeric().then_some(figure);
     vec![
         Some(count(column())),

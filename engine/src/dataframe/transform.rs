@@ -78,7 +78,6 @@ impl DataFrame {
     }
 
     /// Groups rows with equal values of these columns; see [`GroupBy::agg`].
-    #[must_use]
     pub fn group_by(&self, keys: impl IntoColumns) -> GroupBy {
         GroupBy::new(self, keys.into_columns())
     }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Datum, FixedSizeListArray, LargeListArray, ListArray,
+    Array, ArrayRef, AsArray, BooleanArray, FixedSizeListArray, LargeListArray, ListArray,
     MapArray, PrimitiveArray, StructArray, make_comparator,
 };
 use arrow::buffer::{BooleanBuffer, NullBuffer};
@@ -69,17 +69,6 @@ macro_rules! float {
 
 float!(Float32Type, f32::NAN);
 float!(Float64Type, f64::NAN);
-
-/// The order of two floating-point numbers.
-pub(super) fn order<T: Float>(left: T::Native, right: T::Native) -> Ordering {
-    if T::less(left, right) {
-        Ordering::Less
-    } else if T::equal(left, right) {
-        Ordering::Equal
-    } else {
-        Ordering::Greater
-    }
-}
 
 fn floats<T: Float>(op: BinaryOp, left: &Value, right: &Value) -> BooleanArray {
     let test = |negated: bool, test: fn(T::Native, T::Native) -> bool, a: &Value, b: &Value| {

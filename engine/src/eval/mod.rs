@@ -35,8 +35,6 @@ mod unary;
 mod value;
 mod zone;
 
-pub(crate) use compare::canonical;
 pub(crate) use error::EvalError;
 pub(crate) use evaluator::{Evaluator, RowOrigin, constant};
 pub(crate) use scalar::{from_array, to_array};
-pub(crate) use udf::UdfCode;

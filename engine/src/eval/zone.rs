@@ -105,13 +105,13 @@ impl Cursor<'_> {
     }
 
     /// What the clocks show at an instant, both in microseconds since 1970-01-01.
-    pub(crate) fn to_local(&mut self, micros: i64) -> i64 {
+    pub(crate) fn local_of(&mut self, micros: i64) -> i64 {
         micros.saturating_add(self.offset(micros) * MICROS_PER_SECOND)
     }
 
     /// When the clocks show a time. Of two instants it is the earlier; a time that was skipped is as far after the
     /// instant of the change as it is after the time at which clocks were changed, as in Java.
-    pub(crate) fn to_utc(&mut self, local: i64) -> i64 {
+    pub(crate) fn utc_of(&mut self, local: i64) -> i64 {
         let (offset, _) = self.local_offset(local);
         local.saturating_sub(offset * MICROS_PER_SECOND)
     }
@@ -176,9 +176,9 @@ mod tests {
         let zone = Zone::of("America/New_York").unwrap();
         let mut cursor = zone.cursor();
         // 02:30 on 2024-03-10 is 03:30 summer time; 01:30 on 2024-11-03 is summer time first.
-        assert_eq!(cursor.to_utc(micros(2024, 3, 10, 2, 30, 0)), micros(2024, 3, 10, 7, 30, 0));
-        assert_eq!(cursor.to_utc(micros(2024, 11, 3, 1, 30, 0)), micros(2024, 11, 3, 5, 30, 0));
-        assert_eq!(cursor.to_local(micros(2024, 11, 3, 6, 30, 0)), micros(2024, 11, 3, 1, 30, 0));
+        assert_eq!(cursor.utc_of(micros(2024, 3, 10, 2, 30, 0)), micros(2024, 3, 10, 7, 30, 0));
+        assert_eq!(cursor.utc_of(micros(2024, 11, 3, 1, 30, 0)), micros(2024, 11, 3, 5, 30, 0));
+        assert_eq!(cursor.local_of(micros(2024, 11, 3, 6, 30, 0)), micros(2024, 11, 3, 1, 30, 0));
     }
 
     #[test]
@@ -188,6 +188,6 @@ mod tests {
         let (skipped, next) =
             (zone.cursor().start_of_day(day(30)), zone.cursor().start_of_day(day(31)));
         assert_eq!(skipped, next);
-        assert_eq!(zone.cursor().to_local(skipped), day(31) * MICROS_PER_DAY);
+        assert_eq!(zone.cursor().local_of(skipped), day(31) * MICROS_PER_DAY);
     }
 }

@@ -28,5 +28,5 @@ pub(crate) use remote::{Role, run as run_as_executor};
 pub(crate) use run::{Outcome, Report, in_task, message};
 pub(crate) use runtime::{CommitGate, Runtime};
 pub(crate) use slots::{Launch, Slots};
-pub(crate) use tables::{SharedTables, TableKey};
+pub(crate) use tables::TableKey;
 pub(crate) use task::{Metrics, Task, TaskContext};

@@ -111,9 +111,7 @@ pub(super) fn q21(tables: &Tables) -> DataFrame {
             min(col("l_suppkey")).filter(is_late()).alias("first_late"),
             max(col("l_suppkey")).filter(is_late()).alias("last_late"),
         ])
-        .filter(
-            col("first").not_eq(col("last")).and(col("first_late").eq(col("last_late"))),
-        );
+        .filter(col("first").not_eq(col("last")).and(col("first_late").eq(col("last_late"))));
     tables
         .supplier()
         .join_on(&late, col("s_suppkey").eq(col("l_suppkey")), JoinType::Inner)

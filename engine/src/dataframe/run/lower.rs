@@ -14,8 +14,8 @@ use millstream_planner::physical::{
 use millstream_planner::stages::Determinism;
 
 use super::bounds::FindBounds;
-use super::fold::Folding;
 use super::exchange::{Bounds, Exchange, WriteExchange};
+use super::fold::Folding;
 use super::stage::RunStage;
 use crate::context::Context;
 use crate::error::Error;
@@ -73,7 +73,7 @@ struct Lowering<'a> {
 impl Lowering<'_> {
     fn add(&mut self, piece: StagePiece) -> Result<(), Error> {
         let stage = self.stage(&piece)?;
-        let node = match piece.output.clone() {
+        let node = match piece.output {
             Some(to) => self.exchange(stage, to),
             None => stage,
         };

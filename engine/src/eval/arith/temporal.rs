@@ -171,8 +171,8 @@ fn shift(operation: &Operation<'_>) -> Result<Value, EvalError> {
                         _ if (span.months, span.days) == (0, 0) => instant,
                         None => move_local(instant, span, sign)?,
                         Some(cursor) => {
-                            let local = move_local(cursor.to_local(instant), span, sign)?;
-                            cursor.to_utc(local)
+                            let local = move_local(cursor.local_of(instant), span, sign)?;
+                            cursor.utc_of(local)
                         }
                     };
                     moved.checked_add((span.nanoseconds / 1000).checked_mul(sign)?)

@@ -88,8 +88,8 @@ fn truths(array: &ArrayRef, lenient: bool) -> Result<ArrayRef, EvalError> {
     let values = BooleanBuffer::collect_bool(strings.len(), |row| {
         let text = without_blanks(strings.value(row));
         let is = |word: &&str| text.eq_ignore_ascii_case(word);
-        let yes = YES.iter().any(|word| is(word));
-        if !yes && !NO.iter().any(|word| is(word)) && strings.is_valid(row) {
+        let yes = YES.iter().any(&is);
+        if !yes && !NO.iter().any(is) && strings.is_valid(row) {
             failed.push(row);
         }
         yes
@@ -126,7 +126,7 @@ pub(super) fn decimal(text: &str, scale: i8) -> Option<i256> {
     let exponent = exponent.clamp(-MAX_EXPONENT, MAX_EXPONENT);
     // How many of the digits stay, and then how many zeros come after them.
     let kept = count + exponent - fraction.len() as i64 + i64::from(scale);
-    if kept > MAX_DIGITS || kept < 0 {
+    if !(0..=MAX_DIGITS).contains(&kept) {
         return (kept < 0).then_some(i256::ZERO);
     }
     let (taken, zeros) = (kept.min(count) as usize, (kept - count).max(0) as u32);
@@ -252,8 +252,8 @@ fn timestamps(
         };
         match (own, &mut cursor) {
             (_, None) => Some(local),
-            (Some(own), Some(_)) => Some(own.cursor().to_utc(local)),
-            (None, Some(cursor)) => Some(cursor.to_utc(local)),
+            (Some(own), Some(_)) => Some(own.cursor().utc_of(local)),
+            (None, Some(cursor)) => Some(cursor.utc_of(local)),
         }
     })
 }

@@ -27,7 +27,7 @@ pub(super) fn cast(array: &ArrayRef, lenient: bool) -> Result<ArrayRef, EvalErro
             let zone = zone.as_ref().map(|zone| Zone::of(zone)).transpose()?;
             let mut cursor = zone.as_ref().map(|zone| zone.cursor());
             each::<TimestampMicrosecondType>(array, |out, instant| {
-                timestamp(out, cursor.as_mut().map_or(instant, |cursor| cursor.to_local(instant)))
+                timestamp(out, cursor.as_mut().map_or(instant, |cursor| cursor.local_of(instant)))
             })
         }
         DataType::Timestamp(_, zone) => {

@@ -16,7 +16,7 @@ use arrow::datatypes::{
 use super::{by_arrow, convert};
 use crate::eval::calendar::{MICROS_PER_DAY, MICROS_PER_SECOND};
 use crate::eval::error::{EvalError, type_name};
-use crate::eval::zone::{Cursor, Zone};
+use crate::eval::zone::Zone;
 
 type Micros = TimestampMicrosecondType;
 
@@ -43,7 +43,7 @@ pub(super) fn cast(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<Arr
         }),
         (Timestamp(_, zone), Date32) => with_zone(zone.as_deref(), |cursor| {
             convert::<Micros, Date32Type>(array, to, lenient, |instant| {
-                let local = cursor.as_mut().map_or(instant, |cursor| cursor.to_local(instant));
+                let local = cursor.as_mut().map_or(instant, |cursor| cursor.local_of(instant));
                 i32::try_from(local.div_euclid(MICROS_PER_DAY)).ok()
             })
         }),
@@ -53,12 +53,12 @@ pub(super) fn cast(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<Arr
         }
         (Timestamp(_, None), Timestamp(_, zone)) => with_zone(zone.as_deref(), |cursor| {
             convert::<Micros, Micros>(array, to, lenient, |local| {
-                Some(cursor.as_mut().map_or(local, |cursor| cursor.to_utc(local)))
+                Some(cursor.as_mut().map_or(local, |cursor| cursor.utc_of(local)))
             })
         }),
         (Timestamp(_, zone), Timestamp(_, None)) => with_zone(zone.as_deref(), |cursor| {
             convert::<Micros, Micros>(array, to, lenient, |instant| {
-                Some(cursor.as_mut().map_or(instant, |cursor| cursor.to_local(instant)))
+                Some(cursor.as_mut().map_or(instant, |cursor| cursor.local_of(instant)))
             })
         }),
         (Timestamp(..), Float64) => convert::<Micros, Float64Type>(array, to, lenient, |instant| {

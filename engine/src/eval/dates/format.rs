@@ -182,7 +182,7 @@ pub(super) fn to_timestamp(
             let local = local_of(&parsed)?;
             Some(match (parsed.offset(), &mut cursor) {
                 (Some(offset), _) => local - i64::from(offset) * MICROS_PER_SECOND,
-                (None, Some(cursor)) => cursor.to_utc(local),
+                (None, Some(cursor)) => cursor.utc_of(local),
                 (None, None) => local,
             })
         });

@@ -96,7 +96,7 @@ impl Reader<'_> {
     #[inline]
     pub(super) fn local(&mut self, row: usize) -> i64 {
         let micros = self.instant(row);
-        self.cursor.as_mut().map_or(micros, |cursor| cursor.to_local(micros))
+        self.cursor.as_mut().map_or(micros, |cursor| cursor.local_of(micros))
     }
 
     /// Microseconds since 1970-01-01 UTC; without a zone, as if it were UTC. Dates that no timestamp reaches
@@ -124,8 +124,8 @@ impl Reader<'_> {
     pub(super) fn instant_before(&mut self, local: i64, now: i64) -> i64 {
         let Some(cursor) = &mut self.cursor else { return local };
         // Of a time that was shown twice it is the one with the offset of `now`, as in Java.
-        let same = now.saturating_sub(cursor.to_local(now).saturating_sub(local));
-        if cursor.to_local(same) == local { same } else { cursor.to_utc(local).min(now) }
+        let same = now.saturating_sub(cursor.local_of(now).saturating_sub(local));
+        if cursor.local_of(same) == local { same } else { cursor.utc_of(local).min(now) }
     }
 }
 

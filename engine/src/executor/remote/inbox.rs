@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossbeam::channel::{Sender, unbounded};
-use millstream_planner::ids::{JobId, NodeId};
+use millstream_planner::ids::{JobId, NodeId, ShuffleId};
 use millstream_shuffle::store::MapKey;
 use parking_lot::Mutex;
 
@@ -206,8 +206,8 @@ fn start_chores(runtime: Arc<Runtime>, outbox: Outbox) -> Result<Sender<Chore>, 
                     runtime.store.remove(MapKey { shuffle: shuffle.0, map }, u64::from(attempt));
                 }
                 Chore::Shuffle(shuffle) => {
-                    runtime.tables.release(millstream_planner::ids::ShuffleId(shuffle));
-                    drop(runtime.store.remove_shuffle(shuffle));
+                    runtime.tables.release(ShuffleId(shuffle));
+                    runtime.store.remove_shuffle(shuffle);
                 }
                 Chore::Persisted(node) => {
                     runtime.persisted.drop_node(node, &runtime.events);

@@ -122,10 +122,8 @@ impl Dialect {
                 return Err(unfinished(bytes, last));
             };
             let next = bytes.get(found + 1);
-            if bytes[found] == escape && escape != quote {
-                escaped = true;
-                at = found + 2;
-            } else if next == Some(&quote) {
+            let escapes = bytes[found] == escape && escape != quote;
+            if escapes || next == Some(&quote) {
                 escaped = true;
                 at = found + 2;
             } else if next.is_none() && !last {

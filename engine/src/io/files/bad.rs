@@ -88,7 +88,7 @@ impl BadRows {
             _ if skip => self.drop_row(row),
             BadRecords::Drop => self.drop_row(row),
             BadRecords::Keep(_) => {
-                self.records.push((row, String::from_utf8_lossy(raw).into_owned()))
+                self.records.push((row, String::from_utf8_lossy(raw).into_owned()));
             }
             BadRecords::Fail => {
                 let column = column.map(|at| self.names[at].clone());

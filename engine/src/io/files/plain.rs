@@ -84,7 +84,7 @@ impl FileRows for TextRows {
                 match (simdutf8::basic::from_utf8(line), self.invalid_utf8) {
                     (Ok(line), _) => column.append_value(line),
                     (Err(_), InvalidUtf8::Lossy) => {
-                        column.append_value(String::from_utf8_lossy(line))
+                        column.append_value(String::from_utf8_lossy(line));
                     }
                     (Err(_), policy) => {
                         let place = self.offset + range.start as u64;

@@ -124,11 +124,11 @@ impl FileTable {
         found.fields.retain(|_| kept.next() == Some(&true));
         let mut kept = keep.iter();
         found.statistics.retain(|_| kept.next() == Some(&true));
-        if let BadRecords::Keep(column) = &options.bad_records {
-            if matches!(format, Format::Csv(_) | Format::Json) {
-                found.fields.push(Arc::new(Field::new(column, DataType::Utf8View, true)));
-                found.statistics.push(ColumnStatistics::default());
-            }
+        if let BadRecords::Keep(column) = &options.bad_records
+            && matches!(format, Format::Csv(_) | Format::Json)
+        {
+            found.fields.push(Arc::new(Field::new(column, DataType::Utf8View, true)));
+            found.statistics.push(ColumnStatistics::default());
         }
         let constants = constants(&listed, &hive)?;
         let data_columns = found.fields.len();
@@ -464,7 +464,7 @@ fn merge_schemas<'a>(
         *counts.entry(field.name()).or_default() += 1;
     }
     let count = files.clone().count();
-    let found = files.clone().flat_map(|(file, schema)| {
+    let found = files.flat_map(|(file, schema)| {
         schema.fields().iter().map(move |field| (Arc::clone(field), &file.path))
     });
     let merged = merge(found, common).map_err(|(known, field, path)| FileError::Type {

@@ -55,14 +55,6 @@ impl Encoder {
         };
         file.into_inner().map_err(io::IntoInnerError::into_error)
     }
-
-    pub(super) fn path(&self) -> &Path {
-        match self {
-            Self::Plain(file) => file.get_ref().path(),
-            Self::Gzip(encoder) => encoder.get_ref().get_ref().path(),
-            Self::Zstd(encoder) => encoder.get_ref().get_ref().path(),
-        }
-    }
 }
 
 impl Write for Encoder {

@@ -41,7 +41,7 @@ pub(crate) fn shape(file: &TableFile) -> Result<FileShape, FileError> {
     let statistics = (0..wanted.len()).map(|column| known(&columns, column, groups)).collect();
     Ok(FileShape {
         rows: footer.file_metadata().num_rows().max(0) as u64,
-        bytes: groups.iter().map(|group| decoded_bytes(group)).sum(),
+        bytes: groups.iter().map(decoded_bytes).sum(),
         groups: groups.iter().map(|group| group.compressed_size().max(0) as u64).collect(),
         schema,
         statistics,

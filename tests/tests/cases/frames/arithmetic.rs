@@ -6,9 +6,17 @@ use super::super::context;
 use super::{array, error_of, frame};
 
 /// A sum of `count` values of a decimal type over `partitions`.
-fn decimal_sum(value: i128, count: usize, precision: u8, scale: i8, partitions: u32) -> Result<i128, String> {
+fn decimal_sum(
+    value: i128,
+    count: usize,
+    precision: u8,
+    scale: i8,
+    partitions: u32,
+) -> Result<i128, String> {
     let context = context().with_partitions(partitions);
-    let column = Decimal128Array::from(vec![value; count]).with_precision_and_scale(precision, scale).unwrap();
+    let column = Decimal128Array::from(vec![value; count])
+        .with_precision_and_scale(precision, scale)
+        .unwrap();
     let rows = frame(&context, vec![("d", array(column))]).repartition(partitions);
     match rows.agg([sum(col("d")).alias("d")]).collect_batch() {
         Ok(batch) => Ok(batch.column(0).as_primitive::<Decimal128Type>().value(0)),
@@ -78,8 +86,10 @@ fn c051_edges_of_integers_are_errors_or_answers() {
     let none: Vec<(Option<f64>,)> =
         one.select([try_divide(col("one"), col("zero")).alias("x")]).collect_rows().unwrap();
     assert_eq!(none, [(None,)]);
-    let list: Vec<(Vec<i64>,)> =
-        one.select([sequence(col("one"), lit(-1i64), col("least")).alias("x")]).collect_rows().unwrap();
+    let list: Vec<(Vec<i64>,)> = one
+        .select([sequence(col("one"), lit(-1i64), col("least")).alias("x")])
+        .collect_rows()
+        .unwrap();
     assert_eq!(list, [(vec![1],)]);
     error_of(one.select([sequence(col("one"), lit(5i64), col("zero")).alias("x")]).collect());
 }

@@ -24,7 +24,8 @@ fn c151_long_and_deep_expressions_work() {
         let total = (0..2_000).fold(col("id"), |total, _| total + 1);
         let sums: Vec<(i64,)> = rows.agg([sum(total).alias("x")]).collect_rows().unwrap();
         assert_eq!(sums, [(4950 + 200_000,)]);
-        let nested = (0..1_000i64).fold(lit(-1i64), |rest, n| when(col("id").eq(n), n * 2).otherwise(rest));
+        let nested =
+            (0..1_000i64).fold(lit(-1i64), |rest, n| when(col("id").eq(n), n * 2).otherwise(rest));
         let sums: Vec<(i64,)> = rows.agg([sum(nested).alias("x")]).collect_rows().unwrap();
         assert_eq!(sums, [(9900,)]);
     });
@@ -52,7 +53,9 @@ fn c153_long_chains_of_frames_work() {
 fn wide_and_long_plans_are_made_quickly() {
     let context = context();
     let started = Instant::now();
-    let wide = context.frame_range(0, 1, 1).select((0..2_000).map(|n| (col("id") + n).alias(format!("c{n}"))));
+    let wide = context
+        .frame_range(0, 1, 1)
+        .select((0..2_000).map(|n| (col("id") + n).alias(format!("c{n}"))));
     wide.explain().unwrap();
     let one = context.frame_range(0, 1, 1);
     let many: Vec<_> = (0..5_000).map(|_| one.clone()).collect();

@@ -27,7 +27,8 @@ fn c065_files_with_other_columns_are_read_by_name() {
     fs::write(dir.path().join("f2.csv"), "a,b,c\n3,4,5\n").unwrap();
     fs::write(dir.path().join("f3.csv"), "\u{feff}b,a\r\n7,6\r\n").unwrap();
     let rows = context().read().csv(dir.path()).unwrap();
-    let names: Vec<String> = rows.schema().unwrap().fields().iter().map(|field| field.name().clone()).collect();
+    let names: Vec<String> =
+        rows.schema().unwrap().fields().iter().map(|field| field.name().clone()).collect();
     assert_eq!(names, ["a", "b", "c"]);
     let rows: Vec<(i64, i64, Option<i64>)> = rows.sort([col("a")]).collect_rows().unwrap();
     assert_eq!(rows, [(1, 2, None), (3, 4, Some(5)), (6, 7, None)]);
@@ -100,7 +101,8 @@ fn c073_columns_of_parquet_are_found_by_name_and_widened() {
         let path = dir.path().join(name);
         frame(&context, columns).write().parquet(&path).unwrap();
         let part = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
-        let part = part.filter(|path| path.extension().is_some_and(|e| e == "parquet")).next().unwrap();
+        let part =
+            part.filter(|path| path.extension().is_some_and(|e| e == "parquet")).next().unwrap();
         fs::rename(part, dir.path().join(format!("{name}.parquet"))).unwrap();
         fs::remove_dir_all(path).unwrap();
     };
@@ -123,14 +125,19 @@ fn c075_values_of_directories_keep_their_form() {
     let dir = tempfile::tempdir().unwrap();
     let rows = context
         .from_rows([
-            (Some("01"), 1i64), (Some("02"), 2), (Some("2A001"), 3), (Some("a/b=c %"), 4), (None, 5),
+            (Some("01"), 1i64),
+            (Some("02"), 2),
+            (Some("2A001"), 3),
+            (Some("a/b=c %"), 4),
+            (None, 5),
         ])
         .unwrap()
         .rename_all(["code", "n"]);
     rows.write().partition_by(&["code"]).parquet(dir.path().join("t")).unwrap();
     let table = context.read().parquet(&dir.path().join("t")).unwrap();
     assert_eq!(table.filter(col("code").eq("01")).count().unwrap(), 1);
-    let back: Vec<(Option<String>, i64)> = table.select(["code", "n"]).sort([col("n")]).collect_rows().unwrap();
+    let back: Vec<(Option<String>, i64)> =
+        table.select(["code", "n"]).sort([col("n")]).collect_rows().unwrap();
     let known: Vec<(Option<String>, i64)> = rows.collect_rows().unwrap();
     assert_eq!(back, known);
 }

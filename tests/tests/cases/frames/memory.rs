@@ -7,7 +7,10 @@ use super::super::{MIB, limited};
 fn c085_repeated_strings_are_not_blown_up_on_disk() {
     let dir = tempfile::tempdir().unwrap();
     let context = limited(16 * MIB, dir.path());
-    let label = millstream::functions::concat([repeat(lit("label "), 9), (col("id") % 1000).cast(arrow::datatypes::DataType::Utf8View)]);
+    let label = millstream::functions::concat([
+        repeat(lit("label "), 9),
+        (col("id") % 1000).cast(arrow::datatypes::DataType::Utf8View),
+    ]);
     let rows = context.frame_range(0, 300_000, 4).select([label.alias("s"), col("id")]);
     let sorted = rows.sort([col("s"), col("id")]);
     assert_eq!(sorted.count().unwrap(), 300_000);
@@ -21,7 +24,8 @@ fn c085_repeated_strings_are_not_blown_up_on_disk() {
 fn c087_the_first_rows_of_many_spill_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let context = limited(64 * MIB, dir.path());
-    let rows = context.frame_range(0, 2_000_000, 8).select([(col("id") * 7919 % 2_000_003).alias("x")]);
+    let rows =
+        context.frame_range(0, 2_000_000, 8).select([(col("id") * 7919 % 2_000_003).alias("x")]);
     let top: Vec<(i64,)> = rows.sort([col("x").desc()]).limit(10).collect_rows().unwrap();
     assert_eq!(top.len(), 10);
     assert_eq!(context.metrics().spilled_bytes(), 0);
@@ -44,10 +48,13 @@ fn c139_a_sort_above_many_files_finishes_in_little_memory() {
 fn c143_groups_of_one_leading_key_stay_within_memory() {
     let dir = tempfile::tempdir().unwrap();
     let context = limited(8 * MIB, dir.path());
-    let rows = context.frame_range(0, 500_000, 4).select([lit(1i64).alias("a"), col("id").alias("b")]);
+    let rows =
+        context.frame_range(0, 500_000, 4).select([lit(1i64).alias("a"), col("id").alias("b")]);
     let groups = rows.group_by(["a", "b"]).agg([count_star().alias("n")]);
-    let sums: Vec<(i64, i64)> =
-        groups.agg([count_star().alias("groups"), sum(col("n")).alias("n")]).collect_rows().unwrap();
+    let sums: Vec<(i64, i64)> = groups
+        .agg([count_star().alias("groups"), sum(col("n")).alias("n")])
+        .collect_rows()
+        .unwrap();
     assert_eq!(sums, [(500_000, 500_000)]);
 }
 
@@ -60,9 +67,8 @@ fn c145_a_join_finishes_with_a_side_that_exceeds_memory() {
     let right = context
         .frame_range(0, 200_000, 4)
         .select([(col("id") + 100_000).alias("id"), repeat(lit("y"), 30).alias("other")]);
-    let count = |kind| {
-        left.join_with(&right, ["id"], kind, Some(JoinStrategy::Hash)).count().unwrap()
-    };
+    let count =
+        |kind| left.join_with(&right, ["id"], kind, Some(JoinStrategy::Hash)).count().unwrap();
     let counts = [
         count(JoinType::Inner),
         count(JoinType::Left),

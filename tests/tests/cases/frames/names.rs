@@ -29,10 +29,12 @@ fn c077_columns_of_one_name_are_told_apart_by_their_side() {
 #[test]
 fn c157_mistakes_are_told_in_one_line() {
     let context = context();
-    let rows = context.from_rows([(1i64, 2i64, "x")]).unwrap().rename_all(["amount", "count", "name"]);
+    let rows =
+        context.from_rows([(1i64, 2i64, "x")]).unwrap().rename_all(["amount", "count", "name"]);
     let error = error_of(rows.select(["amuont"]).collect());
     assert!(error.contains("amuont") && error.contains("amount"), "{error}");
-    let wide = context.frame_range(0, 1, 1).select((0..300).map(|n| lit(n).alias(format!("column_{n}"))));
+    let wide =
+        context.frame_range(0, 1, 1).select((0..300).map(|n| lit(n).alias(format!("column_{n}"))));
     let error = error_of(wide.select(["colunm_7"]).collect());
     assert!(error.contains("column_7") && error.len() < 500, "{error}");
     let error = error_of(rows.select([(col("amount") + col("name")).alias("x")]).collect());

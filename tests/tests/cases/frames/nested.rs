@@ -1,5 +1,5 @@
-use arrow::array::{Float64Array, Int64Array, ListArray, StructArray, StringArray, UInt8Array};
 use arrow::array::{ArrayRef, DictionaryArray};
+use arrow::array::{Float64Array, Int64Array, ListArray, StringArray, StructArray, UInt8Array};
 use arrow::datatypes::{DataType, Field, Int64Type, UInt8Type};
 use millstream::functions::{col, count_star, sum};
 use millstream::{JoinStrategy, JoinType};
@@ -32,7 +32,12 @@ fn c007_nested_null_keys_do_not_match() {
 #[test]
 fn c019_nan_and_zero_are_one_key_inside_of_lists_and_structs() {
     let context = context();
-    let floats = vec![f64::from_bits(0x7ff8_0000_0000_0001), f64::from_bits(0x7ff8_0000_0000_0002), 0.0, -0.0];
+    let floats = vec![
+        f64::from_bits(0x7ff8_0000_0000_0001),
+        f64::from_bits(0x7ff8_0000_0000_0002),
+        0.0,
+        -0.0,
+    ];
     let list: ListArray = ListArray::from_iter_primitive::<arrow::datatypes::Float64Type, _, _>(
         floats.iter().map(|x| Some(vec![Some(*x)])),
     );
@@ -55,7 +60,10 @@ fn c019_nan_and_zero_are_one_key_inside_of_lists_and_structs() {
 fn c039_a_struct_is_one_key_after_spills() {
     let dir = tempfile::tempdir().unwrap();
     let context = builder().memory_limit(2 << 20).local_dir(dir.path(), None).build().unwrap();
-    let keys = millstream::functions::make_struct([("a", col("id") % 1000), ("b", millstream::functions::lit("x"))]);
+    let keys = millstream::functions::make_struct([
+        ("a", col("id") % 1000),
+        ("b", millstream::functions::lit("x")),
+    ]);
     let groups = context
         .frame_range(0, 100_000, 4)
         .select([keys.alias("k")])
@@ -90,11 +98,13 @@ fn c079_dictionaries_of_several_batches_go_together() {
 #[test]
 fn c103_a_partition_of_nulls_alone_goes_through_a_shuffle() {
     let context = context().with_partitions(4);
-    let rows = context
-        .frame_range(0, 100, 10)
-        .select([col("id").alias("a"), millstream::functions::lit(millstream::functions::Scalar::Null(DataType::Null)).alias("b")]);
+    let rows = context.frame_range(0, 100, 10).select([
+        col("id").alias("a"),
+        millstream::functions::lit(millstream::functions::Scalar::Null(DataType::Null)).alias("b"),
+    ]);
     assert_eq!(rows.repartition_by_range(Some(4), ["a"]).count().unwrap(), 100);
-    let sums: Vec<(i64,)> = rows.repartition(7).agg([sum(col("a")).alias("a")]).collect_rows().unwrap();
+    let sums: Vec<(i64,)> =
+        rows.repartition(7).agg([sum(col("a")).alias("a")]).collect_rows().unwrap();
     assert_eq!(sums, [(4950,)]);
     let _ = Int64Array::from(vec![1]);
 }

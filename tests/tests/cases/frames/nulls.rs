@@ -1,6 +1,6 @@
 use arrow::array::{Int64Array, StringArray};
-use millstream::functions::{col, count_star, max_by, min_by, sum};
 use millstream::functions::count;
+use millstream::functions::{col, count_star, max_by, min_by, sum};
 use millstream::{Context, DataFrame, JoinStrategy, JoinType};
 
 use super::super::context;
@@ -114,10 +114,9 @@ fn c015_the_smallest_by_null_is_null() {
         .from_rows([("a", 1i64, None), ("a", 2, None), ("b", 3, Some(5i64))])
         .unwrap()
         .rename_all(["k", "v", "by"]);
-    let smallest = rows.group_by(["k"]).agg([
-        min_by(col("v"), col("by")).alias("min"),
-        max_by(col("v"), col("by")).alias("max"),
-    ]);
+    let smallest = rows
+        .group_by(["k"])
+        .agg([min_by(col("v"), col("by")).alias("min"), max_by(col("v"), col("by")).alias("max")]);
     let smallest: Vec<(String, Option<i64>, Option<i64>)> =
         smallest.sort([col("k")]).collect_rows().unwrap();
     assert_eq!(smallest, [("a".into(), None, None), ("b".into(), Some(3), Some(3))]);
@@ -126,10 +125,8 @@ fn c015_the_smallest_by_null_is_null() {
 #[test]
 fn c017_a_group_that_a_filter_empties_counts_nothing() {
     let context = context();
-    let rows = context.frame_range(0, 200_000, 4).select([
-        col("id"),
-        (col("id") % 2 * 45 + 5).alias("g"),
-    ]);
+    let rows =
+        context.frame_range(0, 200_000, 4).select([col("id"), (col("id") % 2 * 45 + 5).alias("g")]);
     let counts = rows
         .group_by(["id"])
         .agg([count(col("g")).filter(col("g").lt_eq(13)).alias("n")])
@@ -157,10 +154,8 @@ fn c023_keys_of_several_columns_have_edges() {
         .unwrap()
         .rename_all(["a", "b"]);
     assert_eq!(rows.group_by(["a", "b"]).count().count().unwrap(), 3);
-    let rows = context
-        .from_rows([(Some(""), None), (None, Some(""))])
-        .unwrap()
-        .rename_all(["a", "b"]);
+    let rows =
+        context.from_rows([(Some(""), None), (None, Some(""))]).unwrap().rename_all(["a", "b"]);
     assert_eq!(rows.group_by(["a", "b"]).count().count().unwrap(), 2);
     let join = rows.join_with(&rows, ["a", "b"], JoinType::Inner, Some(JoinStrategy::Hash));
     assert_eq!(join.count().unwrap(), 0);

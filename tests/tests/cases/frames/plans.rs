@@ -51,7 +51,14 @@ fn c031_a_filter_stays_above_the_first_rows() {
 #[test]
 fn c033_groups_of_an_expression_are_not_taken_for_ordered() {
     let rows = context()
-        .from_rows([(1i64, 1i64, 10i64), (1, 2, 20), (1, 3, 30), (2, 1, 40), (2, 2, 50), (2, 3, 60)])
+        .from_rows([
+            (1i64, 1i64, 10i64),
+            (1, 2, 20),
+            (1, 3, 30),
+            (2, 1, 40),
+            (2, 2, 50),
+            (2, 3, 60),
+        ])
         .unwrap()
         .rename_all(["x", "y", "z"])
         .sort([col("x"), col("y")]);
@@ -74,7 +81,8 @@ fn c035_the_last_rows_of_many_partitions_are_found() {
 fn c037_files_in_directories_join() {
     let dir = tempfile::tempdir().unwrap();
     let context = context();
-    let rows = context.frame_range(0, 8, 2).select([col("id").alias("p"), (col("id") * 10).alias("v")]);
+    let rows =
+        context.frame_range(0, 8, 2).select([col("id").alias("p"), (col("id") * 10).alias("v")]);
     rows.write().partition_by(&["p"]).parquet(dir.path().join("t")).unwrap();
     let table = context.read().parquet(&dir.path().join("t")).unwrap();
     let other = context.frame_range(0, 8, 3).select([col("id").alias("p")]);
@@ -88,11 +96,11 @@ fn c037_files_in_directories_join() {
 fn c041_windows_over_constants_and_nulls() {
     let rows = context().frame_range(1, 4, 2);
     let null = || lit(millstream::functions::Scalar::Null(arrow::datatypes::DataType::Null));
-    let ranks = rows.select([rank().over(window().partition_by([null()]).order_by([lit(1)])).alias("r")]);
+    let ranks =
+        rows.select([rank().over(window().partition_by([null()]).order_by([lit(1)])).alias("r")]);
     assert_eq!(ids(&ranks), [1, 1, 1]);
-    let all = window()
-        .order_by([null()])
-        .range(FrameBound::UnboundedPreceding, FrameBound::CurrentRow);
+    let all =
+        window().order_by([null()]).range(FrameBound::UnboundedPreceding, FrameBound::CurrentRow);
     let sums = rows.select([sum(col("id")).over(all).alias("s")]);
     assert_eq!(ids(&sums), [6, 6, 6]);
 }

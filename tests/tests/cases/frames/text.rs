@@ -9,7 +9,10 @@ use super::error_of;
 #[test]
 fn c059_patterns_match_characters() {
     let context = context();
-    let rows = context.from_rows([("é", "_"), ("🦆", "_"), ("🦆🦆", "__")]).unwrap().rename_all(["s", "p"]);
+    let rows = context
+        .from_rows([("é", "_"), ("🦆", "_"), ("🦆🦆", "__")])
+        .unwrap()
+        .rename_all(["s", "p"]);
     let rows = rows.select([
         col("s").like(col("p")).alias("like"),
         length(col("s")).alias("length"),

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryBuilder, Float64Array};
+use arrow::array::{ArrayRef, AsArray, BinaryBuilder, Float64Array};
 
 use super::accumulator::Accumulator;
 use super::collect::{Share, between};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use arrow::array::{ArrayRef, AsArray, BooleanArray};
 
 use super::accumulator::Accumulator;
 use crate::eval::EvalError;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array, ListArray};
+use arrow::array::{ArrayRef, AsArray, Float64Array, ListArray};
 use arrow::datatypes::{DataType, Float64Type};
 
 use super::accumulator::Accumulator;

@@ -34,7 +34,7 @@ pub(super) struct Merge {
 /// How a pass ended.
 enum Pass {
     /// With groups that are whole, and what belongs to others.
-    Whole(Groups, Option<Spilled>),
+    Whole(Box<Groups>, Option<Spilled>),
     /// With more groups than there was memory for: so many.
     Refused(usize),
 }
@@ -92,7 +92,7 @@ impl Merge {
                 writer.write(0, rest)?;
             }
         }
-        Ok(Pass::Whole(groups, aside.map(SpillWriter::finish).transpose()?))
+        Ok(Pass::Whole(Box::new(groups), aside.map(SpillWriter::finish).transpose()?))
     }
 
     /// Adds rows from the first on, until there are `most` groups. How many is the result.

@@ -168,22 +168,4 @@ impl Part {
         hash_keys(&keys, rows, &mut hashes);
         Self { rows, keys, hashes, of }
     }
-
-    /// Some rows that follow each other.
-    pub(super) fn slice(&self, start: usize, rows: usize) -> Self {
-        let slices = |columns: &[ArrayRef]| columns.iter().map(|c| c.slice(start, rows)).collect();
-        let of = match &self.of {
-            Of::Rows(inputs) => Of::Rows(
-                inputs
-                    .iter()
-                    .map(|(args, filter)| {
-                        (slices(args), filter.as_ref().map(|filter| filter.slice(start, rows)))
-                    })
-                    .collect(),
-            ),
-            Of::States(states) => Of::States(states.iter().map(|state| slices(state)).collect()),
-        };
-        let hashes = self.hashes[start..start + rows].to_vec();
-        Self { rows, keys: slices(&self.keys), hashes, of }
-    }
 }

@@ -185,13 +185,13 @@ impl Place {
                 self.put(keys, stride, bits.iter().map(u64::from));
             }
             Kind::Bits(8) => {
-                self.put(keys, stride, values::<u8>(column).iter().map(|x| (*x).into()))
+                self.put(keys, stride, values::<u8>(column).iter().map(|x| (*x).into()));
             }
             Kind::Bits(16) => {
-                self.put(keys, stride, values::<u16>(column).iter().map(|x| (*x).into()))
+                self.put(keys, stride, values::<u16>(column).iter().map(|x| (*x).into()));
             }
             Kind::Bits(32) => {
-                self.put(keys, stride, values::<u32>(column).iter().map(|x| (*x).into()))
+                self.put(keys, stride, values::<u32>(column).iter().map(|x| (*x).into()));
             }
             Kind::Bits(_) => self.put(keys, stride, values::<u64>(column).iter().copied()),
             Kind::Words(n) => {

@@ -114,7 +114,7 @@ impl Bounds<'_> {
         let limits = moved(key, offset, before != option.descending)?;
         // Both as bytes in the order of the rows.
         let keys = SortKeys::new(&[key.data_type().clone()], &[option])?;
-        let (values, limits) = (keys.encode(&[key.clone()])?, keys.encode(&[limits])?);
+        let (values, limits) = (keys.encode(std::slice::from_ref(key))?, keys.encode(&[limits])?);
         let peers = self.peers;
         let bound = |row: usize| {
             if key.is_null(row) {
