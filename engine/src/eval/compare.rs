@@ -1,7 +1,6 @@
 //! Comparisons: NaN equals NaN and is the largest number, -0.0 equals 0.0, and in lists and structs NULL equals
 //! NULL and is the smallest value.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow::array::{

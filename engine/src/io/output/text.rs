@@ -1,7 +1,7 @@
 //! Part files of text lines.
 
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;

@@ -60,7 +60,7 @@ impl Merge {
             match self.pass(&from, partition, most)? {
                 Pass::Whole(groups, aside) => {
                     self.aside = aside;
-                    return Ok(Some(groups));
+                    return Ok(Some(*groups));
                 }
                 Pass::Refused(groups) => most = (groups.min(most) / 4).max(1),
             }
