@@ -125,7 +125,7 @@ fn dates_and_times() {
     is(col("utc") + interval_hours(1), micros(Some("UTC")));
     is(col("t") - col("t"), duration.clone());
     is(col("utc") - col("t"), duration.clone());
-    is(col("t") - col("d"), duration.clone());
+    is(col("t") - col("d"), duration);
     is(col("t") + (col("t") - col("t")), micros(None));
     is((col("t") - col("t")).gt(interval_hours(1)), Boolean);
     is(col("span") * 3, span.clone());

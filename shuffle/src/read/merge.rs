@@ -164,8 +164,8 @@ mod tests {
 
     #[test]
     fn few_and_empty_sources() {
-        assert_eq!(merged(vec![]), []);
-        assert_eq!(merged(vec![vec![], vec![], vec![]]), []);
+        assert_eq!(merged(vec![]), [0u32; 0]);
+        assert_eq!(merged(vec![vec![], vec![], vec![]]), [0u32; 0]);
         assert_eq!(merged(vec![vec![1, 2, 2]]), [1, 2, 2]);
         assert_eq!(merged(vec![vec![], vec![5], vec![1, 9]]), [1, 5, 9]);
     }

@@ -145,7 +145,7 @@ fn lists_and_firsts_follow_the_order_of_rows() {
 #[test]
 fn a_deviation_does_not_depend_on_how_rows_are_spread() {
     let mean = 499.5f64;
-    let squares: f64 = (0..1000).map(|id| (id as f64 - mean).powi(2)).sum();
+    let squares: f64 = (0..1000).map(|id| (f64::from(id) - mean).powi(2)).sum();
     let known = (squares / 999.0).sqrt();
     Matrix::default().answers(&true, |context, n| {
         let rows: Vec<(f64,)> =

@@ -73,7 +73,7 @@ fn calls_cases_and_windows() {
     let by_b =
         window().partition_by(["b"]).order_by([col("c").desc(), col("a").asc().nulls_last()]);
     shows(
-        row_number().over(by_b.clone()),
+        row_number().over(by_b),
         "row_number() OVER (PARTITION BY b ORDER BY c DESC, a NULLS LAST)",
     );
     shows(

@@ -171,7 +171,7 @@ fn lists_of_constants_are_sets() {
     compiles(col("a").in_list([Some(1), None]), &["a", "%0 in [1] or null", "%1"]);
     compiles(col("money").in_list([0.05, 1.0]), &["money", "%0 in [0.05, 1.00]", "%1"]);
     compiles(
-        col("a").in_list([lit(1), col("small").into()]),
+        col("a").in_list([lit(1), col("small")]),
         &["a", "small", "%0 in [1]", "cast %1 as Int64", "%0 = %3", "or %2, %4", "%5"],
     );
     compiles(col("a").not_in_list([col("a")]), &["a", "%0 = %0", "Not %1", "%2"]);

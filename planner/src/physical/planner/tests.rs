@@ -252,7 +252,7 @@ fn order_and_first_rows() {
         &["Sort [a desc]", "Exchange range [a desc] to 3", "Scan t [a, b, c], 4 partitions"],
     );
     assert_plan(
-        &limit(&sort(&big(), keys.clone(), None), 2, Some(5)),
+        &limit(&sort(&big(), keys, None), 2, Some(5)),
         &[
             "Limit 5, skip 2",
             "Sort [a desc], first 7",

@@ -17,7 +17,7 @@ fn c085_repeated_strings_are_not_blown_up_on_disk() {
     let first: Vec<(String, i64)> = sorted.limit(1).collect_rows().unwrap();
     assert_eq!(first[0].1, 0);
     let plain = 300_000 * (8 + 57);
-    assert!(context.metrics().spilled_bytes() as f64 <= 3.0 * 1.5 * plain as f64);
+    assert!(context.metrics().spilled_bytes() as f64 <= 3.0 * 1.5 * f64::from(plain));
 }
 
 #[test]

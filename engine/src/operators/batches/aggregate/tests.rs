@@ -1,5 +1,4 @@
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use arrow::array::*;
@@ -170,7 +169,7 @@ fn groups_whose_rows_are_all_filtered_out_count_nothing() {
         let small = rows.clone().map(|row| Some(value(row) <= 13));
         batch(vec![
             ints(rows.clone().map(Some)),
-            ints(rows.clone().map(|row| Some(value(row)))),
+            ints(rows.map(|row| Some(value(row)))),
             array(BooleanArray::from_iter(small)),
         ])
     };

@@ -110,7 +110,7 @@ fn every_nan_is_one_key_and_zero_has_no_sign() {
 fn number_nested(keys: ArrayRef) -> Vec<u32> {
     let form = KeyForm::new([keys.data_type()]).unwrap();
     let restored = form.restore(form.normal(&[Arc::clone(&keys)]).unwrap()).unwrap();
-    assert_eq!(&restored[0], &form::canonical_floats(&keys).unwrap());
+    assert_eq!(&restored[0], &canonical_floats(&keys).unwrap());
     number(&[vec![keys]])
 }
 
