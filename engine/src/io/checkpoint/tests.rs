@@ -104,14 +104,17 @@ fn what_lost_is_removed_and_what_won_is_not() {
 fn jobs_racing_to_commit_have_one_winner() {
     let home = TempDir::new().unwrap();
     let location = Location::parse(home.path()).unwrap();
-    let jobs: Vec<_> = (0..8).map(|_| CheckpointJob::begin(&location).unwrap()).collect();
+    // Written before the race: the winner clears what the others have.
+    let begin = |_| {
+        let job = CheckpointJob::begin(&location).unwrap();
+        let part = write(&job, 0, 0, b"row");
+        (job, part)
+    };
+    let jobs: Vec<_> = (0..8).map(begin).collect();
     let commits: Vec<_> = std::thread::scope(|scope| {
-        let threads = jobs.into_iter().map(|job| {
-            scope.spawn(move || {
-                let part = write(&job, 0, 0, b"row");
-                job.commit("a type", vec![part])
-            })
-        });
+        let threads = jobs
+            .into_iter()
+            .map(|(job, part)| scope.spawn(move || job.commit("a type", vec![part])));
         let threads: Vec<_> = threads.collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
