@@ -4,7 +4,6 @@
 use std::sync::OnceLock;
 
 use arrow::array::RecordBatch;
-use millstream::Error;
 use millstream_benches::tpch::Tables;
 use millstream_benches::tpch::queries::QUERIES;
 use millstream_examples::tpch::{TABLES, generate};

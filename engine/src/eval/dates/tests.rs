@@ -52,7 +52,7 @@ fn fields_of_days() {
         (F::DayOfYear, 365),
     ];
     for (field, expected) in fields {
-        check(field, &[day.clone()], expected);
+        check(field, std::slice::from_ref(&day), expected);
         check(field, &[time("2024-12-30 23:59:59.999999")], expected);
     }
     check(F::Week, &[date("2021-01-03")], 53);
@@ -68,8 +68,8 @@ fn fields_of_days() {
 #[test]
 fn fields_of_times_are_those_of_the_zone() {
     let moment = instant("2024-03-10T10:05:59.999999Z", "Asia/Kathmandu");
-    check(F::Hour, &[moment.clone()], 15);
-    check(F::Minute, &[moment.clone()], 50);
+    check(F::Hour, std::slice::from_ref(&moment), 15);
+    check(F::Minute, std::slice::from_ref(&moment), 50);
     check(F::Second, &[moment], 59);
     check(F::Hour, &[time("1969-12-31 23:59:59")], 23);
     check(F::Day, &[instant("2024-01-01T04:00:00Z", LOS_ANGELES)], 31);

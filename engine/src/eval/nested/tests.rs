@@ -89,9 +89,17 @@ fn elements_are_found_as_in_grouping() {
 #[test]
 fn elements_in_order() {
     let list = list_of(&LONG, [Some(3i64), None, Some(1), Some(2)]);
-    check(F::ListSort, &[list.clone()], list_of(&LONG, [None, Some(1i64), Some(2), Some(3)]));
-    check(F::ListReverse, &[list.clone()], list_of(&LONG, [Some(2i64), Some(1), None, Some(3)]));
-    check(F::ListMax, &[list.clone()], 3i64);
+    check(
+        F::ListSort,
+        std::slice::from_ref(&list),
+        list_of(&LONG, [None, Some(1i64), Some(2), Some(3)]),
+    );
+    check(
+        F::ListReverse,
+        std::slice::from_ref(&list),
+        list_of(&LONG, [Some(2i64), Some(1), None, Some(3)]),
+    );
+    check(F::ListMax, std::slice::from_ref(&list), 3i64);
     check(F::ListMin, &[list], 1i64);
     check(F::ListMin, &[doubles(&[f64::NAN, 1.0])], 1.0);
     let Ok(Scalar::Float64(largest)) =
@@ -237,8 +245,8 @@ fn maps() {
         rows(F::MapGet, &[maps.clone(), key(3)], &TEXT),
         [null(&TEXT), null(&TEXT), "c".into()]
     );
-    assert_eq!(rows(F::MapKeys, &[maps.clone()], &list_type(&LONG)), keys);
-    let listed = rows(F::MapValues, &[maps.clone()], &list_type(&TEXT));
+    assert_eq!(rows(F::MapKeys, std::slice::from_ref(&maps), &list_type(&LONG)), keys);
+    let listed = rows(F::MapValues, std::slice::from_ref(&maps), &list_type(&TEXT));
     assert_eq!((&listed[0], &listed[2]), (&values[0], &values[2]));
     let lengths = rows(F::ListLength, &[maps], &DataType::Int32);
     assert_eq!(lengths, [2.into(), null(&DataType::Int32), 1.into()]);
@@ -273,20 +281,20 @@ proptest! {
         let list = list_of(&LONG, items.iter().copied());
         let mut sorted = items.clone();
         sorted.sort();
-        check(F::ListSort, &[list.clone()], list_of(&LONG, sorted));
-        check(F::ListReverse, &[list.clone()], list_of(&LONG, items.iter().rev().copied()));
+        check(F::ListSort, std::slice::from_ref(&list), list_of(&LONG, sorted));
+        check(F::ListReverse, std::slice::from_ref(&list), list_of(&LONG, items.iter().rev().copied()));
         let mut distinct = Vec::new();
         for item in &items {
             if !distinct.contains(item) {
                 distinct.push(*item);
             }
         }
-        check(F::ListDistinct, &[list.clone()], list_of(&LONG, distinct));
+        check(F::ListDistinct, std::slice::from_ref(&list), list_of(&LONG, distinct));
         let known: Vec<i64> = items.iter().copied().flatten().collect();
-        check(F::ListMax, &[list.clone()], known.iter().max().copied());
-        check(F::ListMin, &[list.clone()], known.iter().min().copied());
+        check(F::ListMax, std::slice::from_ref(&list), known.iter().max().copied());
+        check(F::ListMin, std::slice::from_ref(&list), known.iter().min().copied());
         let sum = (!known.is_empty()).then(|| known.iter().sum::<i64>());
-        check(F::ListSum, &[list.clone()], sum);
+        check(F::ListSum, std::slice::from_ref(&list), sum);
         let unknown = known.len() < items.len();
         let found = if known.contains(&wanted) { Some(true) } else if unknown { None } else { Some(false) };
         check(F::ListContains, &[list, wanted.into()], found);

@@ -100,9 +100,8 @@ fn c073_columns_of_parquet_are_found_by_name_and_widened() {
     let write = |name: &str, columns: Vec<(&str, arrow::array::ArrayRef)>| {
         let path = dir.path().join(name);
         frame(&context, columns).write().parquet(&path).unwrap();
-        let part = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
-        let part =
-            part.filter(|path| path.extension().is_some_and(|e| e == "parquet")).next().unwrap();
+        let mut part = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+        let part = part.find(|path| path.extension().is_some_and(|e| e == "parquet")).unwrap();
         fs::rename(part, dir.path().join(format!("{name}.parquet"))).unwrap();
         fs::remove_dir_all(path).unwrap();
     };

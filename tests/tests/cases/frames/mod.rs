@@ -24,6 +24,7 @@ fn frame(context: &Context, columns: Vec<(&str, ArrayRef)>) -> DataFrame {
 }
 
 /// The one-line text of the error that this must end with.
+#[expect(clippy::panic, reason = "the verdict of a test")]
 fn error_of<T>(result: Result<T, Error>) -> String {
     match result {
         Ok(_) => panic!("this should have failed"),

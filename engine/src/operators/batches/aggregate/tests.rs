@@ -1,3 +1,4 @@
+use std::collections::VecDeque;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -75,8 +76,8 @@ impl Plan {
         let output = Arc::new(Schema::new(keys.chain(values).collect::<Vec<_>>()));
         let functions = self.calls.clone();
         let spec = Aggregate { input: OpId(0), mode, keys: self.keys, columns, functions };
-        let mut batches = input.to_vec().into_iter();
-        let input: BoxBatches = Box::new(move || Ok(batches.next()));
+        let mut batches: VecDeque<RecordBatch> = input.to_vec().into();
+        let input: BoxBatches = Box::new(move || Ok(batches.pop_front()));
         let task = crate::executor::testing::task_with(memory as u64);
         let mut output = open(&spec, output, schema, input, &task)?;
         let mut all = Vec::new();
