@@ -15,7 +15,7 @@
 //! ```
 //!
 //! The formats themselves are `parquet`, `csv`, `json` and `ipc`, which give the rows of a piece of one file
-//! as [`FileRows`].
+//! as `FileRows`.
 
 mod bad;
 mod condition;
