@@ -3,7 +3,7 @@
 //! A rule is a function from plans to plans. Expressions are by position, so that a rule which moves a condition or
 //! drops a column says where the columns it speaks of have gone. Each rule gives the very plan it was given where it
 //! finds nothing to do; those that make work for each other are repeated until nothing changes, at most
-//! [`ROUNDS_MAX`] times.
+//! `ROUNDS_MAX` times.
 //!
 //! Rules keep the rows, and their order where there is one. Which of several errors a program meets, and whether an
 //! error in a row that nobody asks for is met at all, may change.
