@@ -7,7 +7,6 @@ use millstream_planner::expr::Scalar;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
 use parquet::bloom_filter::Sbbf;
-use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     ColumnChunkMask, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
 };
@@ -194,20 +193,21 @@ fn may_hold(filter: &Sbbf, value: &Scalar, stored: Option<&DataType>) -> bool {
     }
 }
 
-/// The rows of a row group in whose pages rows can pass; `None` if that is all of them, or not known.
+/// The rows of a row group in whose pages rows can pass; `None` if that is all of them, or not known. A page index
+/// that cannot be read says nothing, as if there were none.
 pub(super) fn pages(
     columns: &Columns,
     condition: &Condition,
     chunks: &Chunks,
     group: usize,
-) -> Result<Option<RowSelection>, ParquetError> {
+) -> Option<RowSelection> {
     let used = condition.data_columns();
     let footer = columns.file.metadata();
     let leaves: Vec<usize> = used.iter().filter_map(|column| columns.leaf(*column)).collect();
     let indexed =
         |leaf: &usize| footer.row_group(group).column(*leaf).column_index_offset().is_some();
     if !leaves.iter().any(indexed) {
-        return Ok(None);
+        return None;
     }
     // With this row group alone, so that no more than it is copied and read.
     let alone =
@@ -215,8 +215,8 @@ pub(super) fn pages(
     let mut reader = ParquetMetaDataReader::new_with_metadata(alone)
         .with_page_index_policy(PageIndexPolicy::Optional)
         .with_page_index_mask(ColumnChunkMask::columns(leaves));
-    reader.read_page_indexes(chunks)?;
-    let alone = reader.finish()?;
+    reader.read_page_indexes(chunks).ok()?;
+    let alone = reader.finish().ok()?;
     let rows = footer.row_group(group).num_rows() as u64;
     let mut selection: Option<RowSelection> = None;
     for column in &used {
@@ -238,5 +238,5 @@ pub(super) fn pages(
             None => pages,
         });
     }
-    Ok(selection.filter(|selection| selection.row_count() as u64 != rows))
+    selection.filter(|selection| selection.row_count() as u64 != rows)
 }

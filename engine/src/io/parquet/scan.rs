@@ -68,8 +68,7 @@ impl ParquetRows {
             let reader = source.open(&self.columns, None);
             return Ok(Some(Group::Plain(reader.map_err(|error| self.failure(group, error))?)));
         };
-        source.selection = pruning::pages(&self.columns, condition, &self.chunks, group)
-            .map_err(|error| self.failure(group, error))?;
+        source.selection = pruning::pages(&self.columns, condition, &self.chunks, group);
         if source.selection.as_ref().is_some_and(|selection| !selection.selects_any()) {
             return Ok(None);
         }
@@ -104,12 +103,15 @@ impl ParquetRows {
         match failure {
             Failure::Task(error) => error,
             Failure::Decoder(error) => self.failure(group, error),
-            Failure::Column(column, error) => FileError::Value {
-                path: self.file.path.clone(),
-                column: self.columns.wanted[column].name().clone(),
-                reason: error.to_string(),
+            Failure::Column(column, error) => {
+                let path = self.file.path.clone();
+                let name = self.columns.wanted[column].name().clone();
+                match self.bad_utf8(group, column) {
+                    Ok(Some(row)) => FileError::InvalidUtf8 { path, column: name, row },
+                    _ => FileError::Value { path, column: name, reason: error.to_string() },
+                }
+                .into()
             }
-            .into(),
         }
     }
 
