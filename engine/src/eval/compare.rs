@@ -33,7 +33,11 @@ pub(super) fn compare(op: BinaryOp, left: &Value, right: &Value) -> Result<Value
             other => return Err(EvalError::unsupported(format!("comparison {other:?}"))),
         },
     };
-    Ok(Value::of(mask))
+    // Two values for all rows have one answer for all rows.
+    match left.is_constant() && right.is_constant() {
+        true => Ok(Value::Constant(Arc::new(mask))),
+        false => Ok(Value::of(mask)),
+    }
 }
 
 /// A floating-point type, with the order of SQL.

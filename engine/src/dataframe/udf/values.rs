@@ -187,7 +187,11 @@ macro_rules! closure {
                     return Err(format!("it takes {} arguments, and was given {}", $count, args.len()));
                 }
                 let mut columns = ($($arg::values(&args[$at]).into_iter(),)*);
-                let one = |_| Some(self($(columns.$at.next().flatten()?),*));
+                let one = |_| {
+                    // All columns go on by one row, before a NULL ends this one.
+                    let row = ($(columns.$at.next().flatten(),)*);
+                    Some(self($(row.$at?),*))
+                };
                 R::column((0..rows).map(one).collect())
             }
         }

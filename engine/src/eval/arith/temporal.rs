@@ -107,7 +107,9 @@ fn time_between(operation: &Operation<'_>) -> Result<Value, EvalError> {
     let (left, right) = (instants(left, right)?, instants(right, left)?);
     let operation = Operation { left: &left, right: &right, ..*operation };
     match operation.result {
-        DataType::Int64 => operation.checked::<Instant, Instant, Int64Type>(i64::overflowing_sub),
+        DataType::Duration(TimeUnit::Microsecond) => {
+            operation.checked::<Instant, Instant, Length>(i64::overflowing_sub)
+        }
         DataType::Interval(IntervalUnit::MonthDayNano) => operation
             .exact::<Instant, Instant, Span>(
                 |_, _| (IntervalMonthDayNano::ZERO, true),
