@@ -20,6 +20,8 @@ pub(crate) struct SpillWriter {
     task: Task,
     name: String,
     writer: SegmentWriter,
+    /// Bytes that the task has been told of.
+    told: u64,
 }
 
 /// Batches that were written.
@@ -35,7 +37,7 @@ impl SpillWriter {
         let mut writer =
             SegmentWriter::create(&task.runtime.dirs, &name, partitions, task.runtime.codec)?;
         writer.keep_runs();
-        Ok(Self { task: Rc::clone(task), name, writer })
+        Ok(Self { task: Rc::clone(task), name, writer, told: 0 })
     }
 
     /// Adds a batch to a partition. Partitions come in increasing order within a run; [`Self::begin_run`] starts over.
@@ -43,20 +45,28 @@ impl SpillWriter {
         self.task.check()?;
         let mut block = BlockBuilder::new(0);
         block.push(&Batch(batch))?;
-        let before = self.writer.bytes_written();
-        block.flush(|payload, rows| self.writer.write_block(partition, payload, rows, None))?;
-        self.task.spilled(SpillCause::Refused, self.writer.bytes_written() - before);
-        Ok(())
+        block.flush(|payload, rows| self.writer.write_block(partition, payload, rows, None))
     }
 
     /// Lets partitions start over from the first.
     pub(crate) fn begin_run(&mut self) {
+        self.tell();
         self.writer.begin_run();
     }
 
     /// Ends the file.
-    pub(crate) fn finish(self) -> Result<Spilled, TaskError> {
+    pub(crate) fn finish(mut self) -> Result<Spilled, TaskError> {
+        self.tell();
         Ok(Spilled { segment: self.writer.finish(&self.name)? })
+    }
+
+    /// Tells what has been spilled since the last time: once a run, not once a block.
+    fn tell(&mut self) {
+        let written = self.writer.bytes_written();
+        if written > self.told {
+            self.task.spilled(SpillCause::Refused, written - self.told);
+            self.told = written;
+        }
     }
 }
 
