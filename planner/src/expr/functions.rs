@@ -98,7 +98,7 @@ functions! {
         TryDivide = "try_divide",
         /// All bits turned.
         BitNot = "bit_not",
-        /// `width_bucket(value, min, max, buckets)`.
+        /// `width_bucket(value, min, max, buckets)`; NULL where there are no buckets, or `min` is `max`.
         WidthBucket = "width_bucket",
 
         /// Characters.

@@ -29,6 +29,8 @@ pub(super) struct Graph {
     pub(super) outputs: Vec<u32>,
     /// Estimates of all columns of all leaves.
     estimate: Estimate,
+    /// The leaves by their rows, so that estimates do not depend on how the program has numbered them.
+    largest_first: Vec<usize>,
 }
 
 /// One of the plans that are joined.
@@ -78,10 +80,14 @@ pub(super) fn graph(plan: &PlanRef, statistics: &mut Statistics) -> (Graph, Tree
         conditions: Vec::new(),
         outputs: Vec::new(),
         estimate: none,
+        largest_first: Vec::new(),
     };
     let mut found = Vec::new();
     let (outputs, tree) = graph.add(plan, statistics, &mut found);
     graph.outputs = outputs;
+    graph.largest_first = (0..graph.leaves.len()).collect();
+    let rows: Vec<f64> = (0..graph.leaves.len()).map(|leaf| graph.leaf_rows(leaf)).collect();
+    graph.largest_first.sort_by(|a, b| rows[*b].total_cmp(&rows[*a]));
     // A longer chain is not ordered, and has no masks.
     if graph.leaves.len() <= LEAVES_MAX {
         found.into_iter().for_each(|condition| graph.hold(condition));
@@ -220,11 +226,9 @@ impl Graph {
     /// The rows that the joins of a set of leaves give, in whatever order.
     pub(super) fn rows(&self, mask: Mask) -> f64 {
         let (mut rows, mut before): (f64, Mask) = (1.0, 0);
-        for (at, leaf) in self.leaves.iter().enumerate() {
-            if mask >> at & 1 == 1 {
-                rows *= leaf.estimate.rows.unwrap_or(UNKNOWN_ROWS) * self.share(before, at);
-                before |= 1 << at;
-            }
+        for leaf in self.largest_first.iter().copied().filter(|leaf| mask >> leaf & 1 == 1) {
+            rows *= self.leaf_rows(leaf) * self.share(before, leaf);
+            before |= 1 << leaf;
         }
         for (needs, condition) in &self.conditions {
             if needs & !mask == 0 {
@@ -234,39 +238,46 @@ impl Graph {
         rows.max(1.0)
     }
 
+    fn leaf_rows(&self, leaf: usize) -> f64 {
+        self.leaves[leaf].estimate.rows.unwrap_or(UNKNOWN_ROWS)
+    }
+
     /// The share of pairs that the keys between a set and a leaf keep.
     fn share(&self, before: Mask, leaf: usize) -> f64 {
-        let right = &self.leaves[leaf].estimate;
-        let mut domains = Vec::new();
-        let mut partners: Mask = 0;
-        for class in &self.classes {
-            let Some((_, own)) = class.members.iter().find(|member| member.0 == leaf) else {
-                continue;
-            };
-            // Of several equal columns the one with the fewest values is the one that is left.
-            let domain = class
-                .members
-                .iter()
-                .filter(|member| before >> member.0 & 1 == 1)
-                .map(|(partner, expr)| {
-                    let left = &self.leaves[*partner].estimate;
-                    let domain = key_domain((left, expr), (right, own)).unwrap_or(1.0);
-                    (domain, *partner)
-                })
-                .min_by(|a, b| a.0.total_cmp(&b.0));
-            if let Some((domain, partner)) = domain {
-                domains.push(domain);
-                partners |= 1 << partner;
-            }
-        }
-        if domains.is_empty() {
+        let own: Mask = 1 << leaf;
+        let keys: Vec<&Class> = self
+            .classes
+            .iter()
+            .filter(|class| class.mask & own != 0 && class.mask & before != 0)
+            .collect();
+        if keys.is_empty() {
             return 1.0;
         }
-        if partners.count_ones() == 1 {
-            let left = &self.leaves[partners.trailing_zeros() as usize].estimate;
+        // Several keys with one other leaf are one key of several columns.
+        let partners = keys.iter().fold(before, |all, class| all & class.mask);
+        if partners != 0 {
+            let partner = partners.trailing_zeros() as usize;
+            let domains: Vec<f64> =
+                keys.iter().map(|class| self.domain(class, 1 << partner, leaf)).collect();
+            let (left, right) = (&self.leaves[partner].estimate, &self.leaves[leaf].estimate);
             return keys_selectivity(&domains, left, right);
         }
-        1.0 / domains.iter().product::<f64>().max(1.0)
+        let domains = keys.iter().map(|class| self.domain(class, before, leaf));
+        1.0 / domains.product::<f64>().max(1.0)
+    }
+
+    /// How many values a key between some leaves and another has. Of several equal columns the one with the fewest is
+    /// what is left.
+    fn domain(&self, class: &Class, before: Mask, leaf: usize) -> f64 {
+        let Some((_, own)) = class.member(1 << leaf) else { return 1.0 };
+        let right = &self.leaves[leaf].estimate;
+        let partners = class.members.iter().filter(|member| before >> member.0 & 1 == 1);
+        partners
+            .filter_map(|(partner, expr)| {
+                key_domain((&self.leaves[*partner].estimate, expr), (right, own))
+            })
+            .min_by(f64::total_cmp)
+            .unwrap_or(1.0)
     }
 }
 

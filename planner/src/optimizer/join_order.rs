@@ -65,8 +65,13 @@ impl Order {
         }
         let (joined, columns) = build(&graph, &best.tree);
         let place = |column: &u32| columns.iter().position(|known| known == column).unwrap_or(0);
-        let outputs: Vec<Expr> =
-            graph.outputs.iter().map(|column| Expr::Field(place(column) as u32)).collect();
+        let outputs: Vec<u32> = graph.outputs.iter().map(|column| place(column) as u32).collect();
+        let mut names = plan.schema().fields.iter().zip(&joined.schema().fields);
+        let same_names = names.all(|(a, b)| a.name == b.name);
+        if same_names && outputs.iter().copied().eq(0..columns.len() as u32) {
+            return joined;
+        }
+        let outputs = outputs.into_iter().map(Expr::Field).collect();
         plans::project(joined, outputs, plan.schema().fields.clone())
     }
 

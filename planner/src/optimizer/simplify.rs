@@ -5,7 +5,7 @@
 
 use super::plans::BottomUp;
 use super::{Fold, exprs, plans};
-use crate::expr::{BinaryOp, Expr, ExprRef, Scalar, UnaryOp};
+use crate::expr::{BinaryOp, Expr, ExprRef, Scalar, UnaryOp, deeper};
 use crate::logical::{LogicalPlan, PlanRef, Schema};
 
 /// Equalities with one expression that are worth a set.
@@ -298,7 +298,10 @@ fn type_of(expr: &Expr) -> Option<arrow_schema::DataType> {
 
 /// NOT of something, moved inwards. Values have a total order, in which NaN is the largest.
 fn negated(inner: &Expr) -> Option<Expr> {
-    let not = |expr: &ExprRef| ExprRef::from(Expr::Unary { op: UnaryOp::Not, expr: expr.clone() });
+    let not = |expr: &ExprRef| {
+        let not = || Expr::Unary { op: UnaryOp::Not, expr: expr.clone() };
+        ExprRef::from(deeper(|| negated(expr)).unwrap_or_else(not))
+    };
     Some(match inner {
         Expr::Literal(Scalar::Boolean(value)) => truth(!value),
         Expr::Unary { op: UnaryOp::Not, expr } => (**expr).clone(),
