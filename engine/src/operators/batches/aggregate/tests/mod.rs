@@ -1,5 +1,4 @@
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use arrow::array::*;
@@ -13,10 +12,12 @@ use millstream_planner::physical::{
 use proptest::prelude::*;
 
 use super::*;
-use crate::executor::TaskContext;
+use crate::executor::testing::task_with;
+
+mod functions;
 
 /// Memory that never runs out.
-const AMPLE: usize = usize::MAX;
+const AMPLE: u64 = 1 << 40;
 
 fn array(array: impl Array + 'static) -> ArrayRef {
     Arc::new(array)
@@ -41,7 +42,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn run(&self, mode: AggregateMode, input: &[RecordBatch], memory: usize) -> Vec<RecordBatch> {
+    fn run(&self, mode: AggregateMode, input: &[RecordBatch], memory: u64) -> Vec<RecordBatch> {
         self.try_run(mode, input, memory).unwrap()
     }
 
@@ -49,7 +50,7 @@ impl Plan {
         &self,
         mode: AggregateMode,
         input: &[RecordBatch],
-        memory: usize,
+        memory: u64,
     ) -> Result<Vec<RecordBatch>, TaskError> {
         let schema = input[0].schema();
         let column = |(at, field): (usize, &Arc<Field>)| PhysicalExpr {
@@ -79,7 +80,7 @@ impl Plan {
         let spec = Aggregate { input: OpId(0), mode, keys: self.keys, columns, functions };
         let mut batches = input.to_vec().into_iter();
         let input: BoxBatches = Box::new(move || Ok(batches.next()));
-        let task = TaskContext::for_tests(memory);
+        let task = task_with(memory);
         let mut output = open(&spec, output, schema, input, &task)?;
         let mut all = Vec::new();
         while let Some(batch) = output.next()? {
@@ -92,7 +93,7 @@ impl Plan {
     fn result(&self, input: &[RecordBatch]) -> RecordBatch {
         let expected = self.run(AggregateMode::Single, input, AMPLE);
         let schema = expected[0].schema();
-        for memory in [0, 300 << 10] {
+        for memory in [1, 300 << 10] {
             assert_eq!(expected, self.run(AggregateMode::Single, input, memory), "{memory} bytes");
         }
         let mut states = Vec::new();
@@ -101,10 +102,10 @@ impl Plan {
                 continue;
             }
             let ample = self.run(AggregateMode::Partial, half, AMPLE);
-            assert_eq!(ample, self.run(AggregateMode::Partial, half, 0));
+            assert_eq!(ample, self.run(AggregateMode::Partial, half, 1));
             states.extend(ample);
         }
-        for memory in [AMPLE, 0] {
+        for memory in [AMPLE, 1] {
             assert_eq!(expected, self.run(AggregateMode::Final, &states, memory), "{memory} bytes");
         }
         concat_batches(&schema, &expected).unwrap()
