@@ -106,7 +106,7 @@ impl Accumulator for ApproxDistinct {
                 }
                 continue;
             }
-            for [low, high, rank] in state.as_chunks().0 {
+            for [low, high, rank] in state.as_chunks::<3>().0 {
                 self.raise(*group, u16::from_le_bytes([*low, *high]), *rank);
             }
         }

@@ -77,10 +77,10 @@ impl Accumulator for Extreme {
     }
 
     fn states(&mut self, groups: &[u32]) -> Result<Vec<ArrayRef>, EvalError> {
-        Ok(vec![match self.form {
-            Form::Rows(_) => Arc::new(BinaryArray::from_iter(self.cells.iter(groups))),
-            _ => self.finish(groups)?,
-        }])
+        if let Form::Rows(_) = self.form {
+            return Ok(vec![Arc::new(BinaryArray::from_iter(self.cells.iter(groups)))]);
+        }
+        Ok(vec![self.finish(groups)?])
     }
 
     fn finish(&mut self, groups: &[u32]) -> Result<ArrayRef, EvalError> {

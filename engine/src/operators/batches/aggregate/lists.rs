@@ -61,7 +61,8 @@ impl Lists {
         }
         self.groups.extend_from_slice(groups);
         let chunk = owned(values);
-        self.held += chunk.get_array_memory_size();
+        let bytes = chunk.to_data().get_slice_memory_size();
+        self.held += bytes.unwrap_or_else(|_| chunk.get_array_memory_size());
         self.chunks.push(chunk);
         self.index = None;
         Ok(())

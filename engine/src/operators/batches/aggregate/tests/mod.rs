@@ -13,9 +13,12 @@ use millstream_planner::physical::{
 use proptest::prelude::*;
 
 use super::*;
+use crate::executor::testing::task_with;
+
+mod functions;
 
 /// Memory that never runs out.
-const AMPLE: usize = usize::MAX;
+const AMPLE: u64 = 1 << 40;
 
 fn array(array: impl Array + 'static) -> ArrayRef {
     Arc::new(array)
@@ -40,7 +43,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn run(&self, mode: AggregateMode, input: &[RecordBatch], memory: usize) -> Vec<RecordBatch> {
+    fn run(&self, mode: AggregateMode, input: &[RecordBatch], memory: u64) -> Vec<RecordBatch> {
         self.try_run(mode, input, memory).unwrap()
     }
 
@@ -48,7 +51,7 @@ impl Plan {
         &self,
         mode: AggregateMode,
         input: &[RecordBatch],
-        memory: usize,
+        memory: u64,
     ) -> Result<Vec<RecordBatch>, TaskError> {
         let schema = input[0].schema();
         let column = |(at, field): (usize, &Arc<Field>)| PhysicalExpr {
@@ -78,7 +81,7 @@ impl Plan {
         let spec = Aggregate { input: OpId(0), mode, keys: self.keys, columns, functions };
         let mut batches: VecDeque<RecordBatch> = input.to_vec().into();
         let input: BoxBatches = Box::new(move || Ok(batches.pop_front()));
-        let task = crate::executor::testing::task_with(memory as u64);
+        let task = task_with(memory);
         let mut output = open(&spec, output, schema, input, &task)?;
         let mut all = Vec::new();
         while let Some(batch) = output.next()? {
@@ -91,7 +94,7 @@ impl Plan {
     fn result(&self, input: &[RecordBatch]) -> RecordBatch {
         let expected = self.run(AggregateMode::Single, input, AMPLE);
         let schema = expected[0].schema();
-        for memory in [0, 300 << 10] {
+        for memory in [1, 300 << 10] {
             assert_eq!(expected, self.run(AggregateMode::Single, input, memory), "{memory} bytes");
         }
         let mut states = Vec::new();
@@ -100,10 +103,10 @@ impl Plan {
                 continue;
             }
             let ample = self.run(AggregateMode::Partial, half, AMPLE);
-            assert_eq!(ample, self.run(AggregateMode::Partial, half, 0));
+            assert_eq!(ample, self.run(AggregateMode::Partial, half, 1));
             states.extend(ample);
         }
-        for memory in [AMPLE, 0] {
+        for memory in [AMPLE, 1] {
             assert_eq!(expected, self.run(AggregateMode::Final, &states, memory), "{memory} bytes");
         }
         concat_batches(&schema, &expected).unwrap()
