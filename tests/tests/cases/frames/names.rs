@@ -1,5 +1,5 @@
+use millstream::JoinType;
 use millstream::functions::{col, lit};
-use millstream::{Error, JoinType};
 
 use super::super::context;
 use super::error_of;
@@ -41,5 +41,4 @@ fn c157_mistakes_are_told_in_one_line() {
     assert!(!error.contains("Utf8View") && !error.contains('{'), "{error}");
     let error = error_of(context.read().parquet("no/such/file.parquet").map(|_| ()));
     assert!(error.contains("no/such/file.parquet"), "{error}");
-    let _: Option<Error> = None;
 }

@@ -1,5 +1,5 @@
 use arrow::array::{ArrayRef, DictionaryArray};
-use arrow::array::{Float64Array, Int64Array, ListArray, StringArray, StructArray, UInt8Array};
+use arrow::array::{Float64Array, ListArray, StringArray, StructArray, UInt8Array};
 use arrow::datatypes::{DataType, Field, Int64Type, UInt8Type};
 use millstream::functions::{col, count_star, sum};
 use millstream::{JoinStrategy, JoinType};
@@ -106,5 +106,4 @@ fn c103_a_partition_of_nulls_alone_goes_through_a_shuffle() {
     let sums: Vec<(i64,)> =
         rows.repartition(7).agg([sum(col("a")).alias("a")]).collect_rows().unwrap();
     assert_eq!(sums, [(4950,)]);
-    let _ = Int64Array::from(vec![1]);
 }

@@ -2,7 +2,6 @@
 
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::cast;
-use arrow::util::pretty::pretty_format_columns;
 
 use super::*;
 
@@ -22,14 +21,17 @@ fn of_all(call: AggregateCall, args: &[ArrayRef]) -> ArrayRef {
     };
     let input: Vec<_> = (0..rows).step_by(2).map(part).collect();
     let result = Arc::clone(plan.result(&input).column(0));
-    let states: Vec<_> =
-        input.iter().flat_map(|part| plan.run(AggregateMode::Partial, &[part.clone()], AMPLE)).collect();
+    let states: Vec<_> = input
+        .iter()
+        .flat_map(|part| plan.run(AggregateMode::Partial, &[part.clone()], AMPLE))
+        .collect();
     assert_eq!(plan.run(AggregateMode::Final, &states, AMPLE)[0].column(0), &result);
     result
 }
 
 fn of_floats(function: F, values: &[f64]) -> Option<f64> {
-    let result = of_all(call(function, &[(0, FLOAT)], FLOAT), &[floats(values.iter().copied().map(Some))]);
+    let result =
+        of_all(call(function, &[(0, FLOAT)], FLOAT), &[floats(values.iter().copied().map(Some))]);
     result.is_valid(0).then(|| result.as_primitive::<Float64Type>().value(0))
 }
 
@@ -84,7 +86,10 @@ fn correlations() {
     close(of_pairs(F::CovarSamp, &ys, &xs), 10.0 / 3.0);
     assert_eq!(of_pairs(F::Corr, &ys, &[1.0; 4]), None);
     assert_eq!(of_pairs(F::CovarSamp, &[1.0], &[1.0]), None);
-    let args = [floats([Some(1.0), None, Some(2.0), Some(9.0)]), floats([Some(1.0), Some(5.0), Some(3.0), None])];
+    let args = [
+        floats([Some(1.0), None, Some(2.0), Some(9.0)]),
+        floats([Some(1.0), Some(5.0), Some(3.0), None]),
+    ];
     let covariance = of_all(call(F::CovarPop, &[(0, FLOAT), (1, FLOAT)], FLOAT), &args);
     assert_eq!(covariance.as_primitive::<Float64Type>().value(0), 0.5);
 }
@@ -118,7 +123,8 @@ fn least_and_largest_of_other_types() {
 fn picked_values() {
     let (xs, none) = (ints([Some(1), Some(2), None, Some(4), Some(5)]), None::<i64>);
     let pick = |function, by: [Option<i64>; 5]| {
-        let result = of_all(call(function, &[(0, INT), (1, INT)], INT), &[Arc::clone(&xs), ints(by)]);
+        let result =
+            of_all(call(function, &[(0, INT), (1, INT)], INT), &[Arc::clone(&xs), ints(by)]);
         by_first(&result)
     };
     assert_eq!(pick(F::MinBy, [none; 5]), None);
@@ -151,7 +157,10 @@ fn a_group_without_an_order_has_no_largest() {
 #[test]
 fn bits_and_truth() {
     let bits = |function| {
-        by_first(&of_all(call(function, &[(0, INT)], INT), &[ints([Some(12), None, Some(10), Some(14)])]))
+        by_first(&of_all(
+            call(function, &[(0, INT)], INT),
+            &[ints([Some(12), None, Some(10), Some(14)])],
+        ))
     };
     assert_eq!([F::BitAnd, F::BitOr, F::BitXor].map(bits), [Some(8), Some(14), Some(8)]);
     let truth = |function, values: [Option<bool>; 3]| {
@@ -172,7 +181,10 @@ fn bits_and_truth() {
 fn lists_are_in_the_order_of_the_rows() {
     let values = [Some("b"), None, Some("a"), Some("b"), Some("a string too long for a view")];
     let of = |function| {
-        let result = of_all(call(function, &[(0, STRING)], DataType::new_list(STRING, true)), &[strings(values)]);
+        let result = of_all(
+            call(function, &[(0, STRING)], DataType::new_list(STRING, true)),
+            &[strings(values)],
+        );
         result.as_list::<i32>().value(0)
     };
     let long = values[4];
@@ -185,14 +197,17 @@ fn groups_without_values_have_empty_lists() {
     let calls = vec![call(F::CollectList, &[(1, INT)], DataType::new_list(INT, true))];
     let columns = vec![ints([Some(1), Some(2), Some(1)]), ints([None, Some(7), None])];
     let rows = Plan { keys: 1, calls }.result(&[batch(columns)]);
-    let shown = pretty_format_columns("list", &[Arc::clone(rows.column(1))]).unwrap().to_string();
-    assert!(shown.contains("[7]") && shown.contains("[] "), "{shown}");
+    let lists = rows.column(1).as_list::<i32>();
+    let mut lengths: Vec<i32> = (0..2).map(|row| lists.value_length(row)).collect();
+    lengths.sort_unstable();
+    assert_eq!((lists.null_count(), lengths), (0, vec![0, 1]));
 }
 
 #[test]
 fn quantiles() {
     let quantile = |function, values: &[f64], share: f64| {
-        let args = [floats(values.iter().copied().map(Some)), floats(values.iter().map(|_| Some(share)))];
+        let args =
+            [floats(values.iter().copied().map(Some)), floats(values.iter().map(|_| Some(share)))];
         let result = of_all(call(function, &[(0, FLOAT), (1, FLOAT)], FLOAT), &args);
         result.as_primitive::<Float64Type>().value(0)
     };
@@ -213,9 +228,15 @@ fn quantiles() {
 #[test]
 fn approximate_quantiles_are_near_and_do_not_depend_on_the_order() {
     let about = |values: Vec<f64>, share: f64| {
-        let plan = Plan { keys: 0, calls: vec![call(F::ApproxQuantile, &[(0, FLOAT), (1, FLOAT)], FLOAT)] };
+        let plan = Plan {
+            keys: 0,
+            calls: vec![call(F::ApproxQuantile, &[(0, FLOAT), (1, FLOAT)], FLOAT)],
+        };
         let part = |values: &[f64]| {
-            batch(vec![floats(values.iter().copied().map(Some)), floats(values.iter().map(|_| Some(share)))])
+            batch(vec![
+                floats(values.iter().copied().map(Some)),
+                floats(values.iter().map(|_| Some(share))),
+            ])
         };
         let input: Vec<_> = values.chunks(5000).map(part).collect();
         plan.result(&input).column(0).as_primitive::<Float64Type>().value(0)
@@ -225,7 +246,10 @@ fn approximate_quantiles_are_near_and_do_not_depend_on_the_order() {
         (0..100_000u64).map(|n| (n as f64, (n * 73_477 % 100_000) as f64)).unzip();
     for share in [0.01, 0.5, 0.9, 0.999] {
         let got = about(up.clone(), share);
-        assert!((got - share * 99_999.0).abs() <= share * 99_999.0 / 64.0 + 1.0, "{got} at {share}");
+        assert!(
+            (got - share * 99_999.0).abs() <= share * 99_999.0 / 64.0 + 1.0,
+            "{got} at {share}"
+        );
         assert_eq!(got.to_bits(), about(mixed.clone(), share).to_bits());
     }
 }
@@ -257,7 +281,8 @@ fn products() {
 #[test]
 fn distinct_values_count_once() {
     let distinct = |function, args: &[ArrayRef], result| {
-        let types: Vec<_> = (0..).zip(args).map(|(at, arg)| (at, arg.data_type().clone())).collect();
+        let types: Vec<_> =
+            (0..).zip(args).map(|(at, arg)| (at, arg.data_type().clone())).collect();
         of_all(AggregateCall { distinct: true, ..call(function, &types, result) }, args)
     };
     let xs = ints([Some(1), Some(2), None, Some(1), Some(2), Some(3)]);
@@ -302,7 +327,10 @@ fn a_list_too_large_for_memory_is_an_error_that_names_the_key() {
     let calls = vec![call(F::CollectList, &[(1, INT)], DataType::new_list(INT, true))];
     let batch_at = |start: i64| {
         let rows = start..start + 8192;
-        batch(vec![ints(rows.clone().map(|n| Some(if n % 9 == 0 { n } else { 77_777 }))), ints(rows.map(Some))])
+        batch(vec![
+            ints(rows.clone().map(|n| Some(if n % 9 == 0 { n } else { 77_777 }))),
+            ints(rows.map(Some)),
+        ])
     };
     let input: Vec<_> = (0..40).map(|n| batch_at(n * 8192)).collect();
     let error = Plan { keys: 1, calls }.try_run(AggregateMode::Single, &input, 1).unwrap_err();
