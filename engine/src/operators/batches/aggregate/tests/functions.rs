@@ -23,7 +23,7 @@ fn of_all(call: AggregateCall, args: &[ArrayRef]) -> ArrayRef {
     let result = Arc::clone(plan.result(&input).column(0));
     let states: Vec<_> = input
         .iter()
-        .flat_map(|part| plan.run(AggregateMode::Partial, &[part.clone()], AMPLE))
+        .flat_map(|part| plan.run(AggregateMode::Partial, std::slice::from_ref(part), AMPLE))
         .collect();
     assert_eq!(plan.run(AggregateMode::Final, &states, AMPLE)[0].column(0), &result);
     result
@@ -308,7 +308,7 @@ fn many_lists_are_the_same_when_spilled() {
         batch(vec![
             // One group of a tenth of all rows, others of two.
             ints(rows.clone().map(|n| Some(if n % 10 == 0 { 0 } else { n % 10_000 }))),
-            ints(rows.clone().map(|n| Some(n / 3))),
+            ints(rows.map(|n| Some(n / 3))),
             strings(text.iter().map(|text| Some(text.as_str()))),
         ])
     };
