@@ -177,6 +177,10 @@ impl Sorter {
     }
 
     fn finish(mut self) -> Result<BoxBatches, TaskError> {
+        // Where memory was short, what reads the rows needs it.
+        if !self.runs.is_empty() && !self.buffer.is_empty() {
+            self.spill()?;
+        }
         self.buffer.sort(self.fetch);
         let buffer = std::mem::take(&mut self.buffer);
         let mut next = 0;

@@ -31,7 +31,7 @@ use millstream_planner::physical::{SortOption, Window, WindowCall};
 use self::frame::Frames;
 use self::peers::Peers;
 use super::sort::SortKeys;
-use super::{BATCH_ROWS, BatchStream, BoxBatches, batch_of};
+use super::{BATCH_ROWS, BatchStream, BoxBatches, batch_of, row_bytes};
 use crate::eval::{Evaluator, RowOrigin};
 use crate::executor::{Task, TaskError};
 
@@ -121,6 +121,17 @@ impl WindowStream {
             self.key = Some(next);
         }
         self.hold(batch, &computed, start, rows);
+        self.check_room()
+    }
+
+    /// Fails if the window partition at hand takes more than this task's share of memory and there is no more: it cannot
+    /// be spilled. Within the share, it is others who have to give way.
+    fn check_room(&self) -> Result<(), TaskError> {
+        let own: usize =
+            self.held.iter().map(|held| row_bytes(&held.rows) + row_bytes(&held.computed)).sum();
+        if own as u64 <= 2 * self.task.runtime.budget.floor() {
+            return Ok(());
+        }
         self.task.demand(|| {
             let rows: usize = self.held.iter().map(|held| held.rows.num_rows()).sum();
             format!("a window partition of more than {rows} rows has to be held as a whole")
