@@ -4,14 +4,15 @@
 //! attempt; it never gives other rows than were put into it.
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use millstream_planner::ids::NodeId;
 use millstream_shuffle::budget::{SpillCause, StorageReservation};
 use millstream_shuffle::read::Segment;
 use millstream_shuffle::write::SegmentWriter;
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 use super::blocks::BlockBuilder;
 use super::error::TaskError;
@@ -24,6 +25,9 @@ use crate::rdd::{BoxStream, Data, Node, PersistLevel, decode_rows, from_fn};
 #[derive(Default)]
 pub(crate) struct PersistedBlocks {
     blocks: Mutex<HashMap<NodeId, HashMap<u32, Block>>>,
+    /// The partitions that a task of this executor is computing.
+    making: Mutex<HashSet<(NodeId, u32)>>,
+    made: Condvar,
     /// Hears of each block that comes or goes by itself.
     tell: OnceLock<Box<dyn Fn(PersistedAt) + Send + Sync>>,
 }
@@ -108,6 +112,36 @@ impl PersistedBlocks {
     }
 }
 
+/// The right to compute a partition, which one task has at a time. Others wait for its block.
+///
+/// Whoever holds one waits for partitions further up in the lineage at most, so that no two wait for each other.
+struct Making<'a> {
+    blocks: &'a PersistedBlocks,
+    at: (NodeId, u32),
+}
+
+impl<'a> Making<'a> {
+    /// How often a task that waits looks whether it has been told to stop.
+    const LOOK_AROUND: Duration = Duration::from_millis(50);
+
+    fn begin(task: &'a Task, node: NodeId, partition: u32) -> Result<Self, TaskError> {
+        let blocks = &task.runtime.persisted;
+        let mut making = blocks.making.lock();
+        while !making.insert((node, partition)) {
+            task.check()?;
+            blocks.made.wait_for(&mut making, Self::LOOK_AROUND);
+        }
+        Ok(Self { blocks, at: (node, partition) })
+    }
+}
+
+impl Drop for Making<'_> {
+    fn drop(&mut self) {
+        self.blocks.making.lock().remove(&self.at);
+        self.blocks.made.notify_all();
+    }
+}
+
 /// Opens a partition of a persisted node, from its block if there is one, and making it otherwise.
 pub(super) fn open<T: Data>(
     task: &Task,
@@ -115,6 +149,10 @@ pub(super) fn open<T: Data>(
     partition: u32,
     level: PersistLevel,
 ) -> Result<BoxStream<T>, TaskError> {
+    if let Some(block) = task.runtime.persisted.get(node.id, partition) {
+        return read(task, node, partition, block);
+    }
+    let _making = Making::begin(task, node.id, partition)?;
     if let Some(block) = task.runtime.persisted.get(node.id, partition) {
         return read(task, node, partition, block);
     }

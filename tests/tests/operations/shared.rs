@@ -2,9 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
+use millstream::events::Event;
 use millstream::{Context, PersistLevel};
 use millstream_tests::matrix::{Matrix, files_below};
+use millstream_tests::watch::Watch;
 
 use super::bulky;
 
@@ -85,4 +89,32 @@ fn persisted_rows_are_the_rows() {
             assert_eq!(runs.value(), before + bulky().len() as u64, "nothing is kept any more");
         }
     }
+}
+
+/// Runs of the partition below, and who sees its tasks start.
+static RUNS: AtomicU32 = AtomicU32::new(0);
+static TASKS: OnceLock<Arc<Watch>> = OnceLock::new();
+
+#[test]
+fn two_tasks_that_want_a_persisted_partition_at_once_compute_it_once() {
+    let watch = TASKS.get_or_init(Watch::new);
+    let builder =
+        Context::builder().master("local[2]").quiet(true).listener(Arc::clone(watch) as _);
+    let context = builder.build().unwrap();
+    let once = context.range(0..10, 1).map_partitions(|rows| {
+        RUNS.fetch_add(1, Ordering::SeqCst);
+        // The other task is on its way; if it does not wait for this one, it is here soon.
+        TASKS.get().unwrap().wait("both tasks", |records| {
+            let started = records.iter().filter(|r| matches!(r.event, Event::TaskStarted { .. }));
+            (started.count() >= 2).then_some(())
+        });
+        let start = Instant::now();
+        while RUNS.load(Ordering::SeqCst) < 2 && start.elapsed() < Duration::from_millis(300) {
+            std::thread::yield_now();
+        }
+        rows
+    });
+    let once = once.cache();
+    assert_eq!(once.union(&once).count().unwrap(), 20);
+    assert_eq!(RUNS.load(Ordering::SeqCst), 1);
 }
