@@ -25,8 +25,11 @@ static CLOSE: AtomicBool = AtomicBool::new(false);
 static SOON: AtomicBool = AtomicBool::new(false);
 
 /// A memory limit was asked for: what is freed goes back soon whenever memory is not plentiful. An
-/// environment variable of the user's (`MIMALLOC_PURGE_DELAY`) goes before it.
+/// environment variable of the user's (`MIMALLOC_PURGE_DELAY`) goes before it. Nor are there huge pages then: one is
+/// resident whole as soon as a byte of it is used.
 pub(crate) fn hold_limit() {
+    // Where the kernel cannot do that there are no huge pages.
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
     if std::env::var_os("MIMALLOC_PURGE_DELAY").is_none() {
         CLOSE.store(true, Ordering::Relaxed);
         give_back(true);
