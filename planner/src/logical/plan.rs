@@ -89,6 +89,8 @@ pub struct ColumnStatistics {
     pub max: Option<crate::expr::Scalar>,
     /// How many are NULL.
     pub nulls: Option<u64>,
+    /// Its size in bytes, decoded.
+    pub bytes: Option<u64>,
 }
 
 /// Kinds of join, as a program asks for them.

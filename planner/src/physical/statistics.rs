@@ -43,6 +43,8 @@ pub(crate) struct ColumnEstimate {
     pub(crate) max: Option<f64>,
     /// The share of rows where it is NULL.
     pub(crate) nulls: f64,
+    /// Bytes of a value in the mean, decoded; `None` where its type is all that is known.
+    pub(crate) bytes: Option<f64>,
 }
 
 /// Estimates of plans, each made once.
@@ -134,6 +136,15 @@ impl Estimate {
         self.bounded()
     }
 
+    /// The bytes of a row of these columns, decoded, about.
+    pub(crate) fn row_bytes(&self, schema: &Schema) -> u64 {
+        let columns = schema.fields.iter().enumerate().map(|(at, field)| {
+            let known = self.columns.get(at).and_then(|column| column.bytes);
+            known.map_or_else(|| column_bytes(&field.data_type), |bytes| bytes.ceil() as u64)
+        });
+        columns.sum::<u64>().max(1)
+    }
+
     /// No column has more different values than there are rows.
     fn bounded(mut self) -> Self {
         if let Some(rows) = self.rows {
@@ -223,6 +234,7 @@ fn of_table(table: &Table) -> Estimate {
             min,
             max,
             nulls: known.nulls.zip(rows).map_or(0.0, |(nulls, rows)| nulls as f64 / rows.max(1.0)),
+            bytes: known.bytes.zip(rows).map(|(bytes, rows)| bytes as f64 / rows.max(1.0)),
         }
     };
     let columns = table.schema.fields().iter().enumerate().map(column).collect();

@@ -9,8 +9,6 @@
 //! | C127 | a stopped executor that wakes up: `chaos`, `signals` |
 //! | C129 | what there is of it is C099 and C119, and `chaos`, `segments` |
 //! | C137 | all operations and frames run in other processes too: `operations`, `frames` |
-//! | C141 | resident memory of groups that spill is looked at by hand (`tpch --memory`), not here |
-//! | C147 | broadcasts are chosen by decoded sizes; a file that unpacks to gigabytes is not made here |
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 

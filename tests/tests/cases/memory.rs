@@ -155,7 +155,7 @@ fn c141_memory_stays_within_the_limit_while_spilling() {
 }
 
 /// The most memory this process has had at once, in bytes.
-fn peak_rss() -> u64 {
+pub(super) fn peak_rss() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().strip_suffix(" kB").unwrap().trim().parse::<u64>().unwrap() * 1024

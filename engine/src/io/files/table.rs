@@ -304,6 +304,7 @@ fn constant_statistics<'a>(values: impl Iterator<Item = &'a Scalar> + Clone) -> 
         min: values.clone().min_by(order).cloned(),
         max: values.max_by(order).cloned(),
         nulls: None,
+        bytes: None,
     }
 }
 

@@ -28,6 +28,8 @@ struct Known {
     min: Option<Scalar>,
     max: Option<Scalar>,
     nulls: Option<u64>,
+    /// Decoded.
+    bytes: u64,
 }
 
 /// Looks into a file.
@@ -38,10 +40,14 @@ pub(crate) fn shape(file: &TableFile) -> Result<FileShape, FileError> {
     let wanted: Vec<FieldRef> = schema.fields().iter().cloned().collect();
     let columns = Columns::new(file, std::sync::Arc::clone(&footer), &wanted, false)?;
     let groups = footer.row_groups();
-    let statistics = (0..wanted.len()).map(|column| known(&columns, column, groups)).collect();
+    let known = |(at, field): (usize, &FieldRef)| Known {
+        bytes: groups.iter().map(|group| column_bytes(group, field.name())).sum(),
+        ..known(&columns, at, groups)
+    };
+    let statistics: Vec<Known> = wanted.iter().enumerate().map(known).collect();
     Ok(FileShape {
         rows: footer.file_metadata().num_rows().max(0) as u64,
-        bytes: groups.iter().map(decoded_bytes).sum(),
+        bytes: statistics.iter().map(|known| known.bytes).sum(),
         groups: groups.iter().map(|group| group.compressed_size().max(0) as u64).collect(),
         schema,
         statistics,
@@ -50,7 +56,7 @@ pub(crate) fn shape(file: &TableFile) -> Result<FileShape, FileError> {
 
 fn known(columns: &Columns, column: usize, groups: &[RowGroupMetaData]) -> Known {
     let Some(bounds) = ColumnBounds::of_groups(columns, column, groups) else {
-        return Known { min: None, max: None, nulls: None };
+        return Known { min: None, max: None, nulls: None, bytes: 0 };
     };
     let each = (0..groups.len()).filter(|at| groups[*at].num_rows() > 0);
     let all: Vec<_> = each.clone().map(|at| bounds.get(at)).collect();
@@ -60,6 +66,7 @@ fn known(columns: &Columns, column: usize, groups: &[RowGroupMetaData]) -> Known
         min: extreme(valued().map(|bounds| bounds.min.as_ref()), std::cmp::Ordering::Less),
         max: extreme(valued().map(|bounds| bounds.max.as_ref()), std::cmp::Ordering::Greater),
         nulls: each.map(|at| bounds.nulls(at)).sum(),
+        bytes: 0,
     }
 }
 
@@ -79,8 +86,9 @@ fn extreme<'a>(
     found.cloned()
 }
 
-/// Values as they are stored tell little of what they become: dictionaries are written out.
-fn decoded_bytes(group: &RowGroupMetaData) -> u64 {
+/// The bytes of a column of the table once it is decoded. Values as they are stored tell little of that: dictionaries
+/// are written out.
+fn column_bytes(group: &RowGroupMetaData, name: &str) -> u64 {
     let rows = group.num_rows().max(0) as u64;
     let column = |chunk: &parquet::file::metadata::ColumnChunkMetaData| {
         let stored = chunk.uncompressed_size().max(0) as u64;
@@ -98,7 +106,10 @@ fn decoded_bytes(group: &RowGroupMetaData) -> u64 {
         // Lists have more values than rows.
         (rows * width).max(chunk.num_values().max(0) as u64 * width)
     };
-    group.columns().iter().map(column).sum()
+    let parts = group.columns().iter();
+    let of_it =
+        parts.filter(|chunk| chunk.column_path().parts().first().is_some_and(|root| root == name));
+    of_it.map(column).sum()
 }
 
 /// What all files together say of a column of the table.
@@ -122,7 +133,8 @@ pub(crate) fn statistics(field: &FieldRef, files: &[FileShape], all: bool) -> Co
     let max = extreme(known.iter().map(|known| known.max.as_ref()), std::cmp::Ordering::Greater);
     let rows: u64 = files.iter().map(|file| file.rows).sum();
     let distinct = span(min.as_ref(), max.as_ref(), field.data_type()).map(|span| span.min(rows));
-    ColumnStatistics { distinct, min, max, nulls }
+    let bytes = Some(known.iter().map(|known| known.bytes).sum());
+    ColumnStatistics { distinct, min, max, nulls, bytes }
 }
 
 /// How many values there are between bounds of whole numbers or days.

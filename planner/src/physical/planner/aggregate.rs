@@ -112,7 +112,7 @@ impl Planner<'_> {
         let schema = calls.schema(&partial.schema.fields[..keys.len()]);
         let op = self.op(&exchanged, AggregateMode::Final, keys.len(), Program::default(), &calls);
         let id = self.operators.push(op, &schema, rows);
-        Ok(Built { id, schema: Arc::new(schema), rows, ..exchanged })
+        Ok(Built { id, schema: Arc::new(schema), rows, width: None, ..exchanged })
     }
 
     fn partial(
@@ -142,6 +142,7 @@ impl Planner<'_> {
             schema: Arc::new(schema),
             spread: Spread::of(input.spread.partitions),
             rows,
+            width: None,
             scanned,
         })
     }
@@ -178,7 +179,14 @@ impl Planner<'_> {
         let schema = calls.schema(&keys_given);
         let op = self.op(input, AggregateMode::Single, keys, program, calls);
         let id = self.operators.push(op, &schema, rows);
-        Ok(Built { id, schema: Arc::new(schema), spread, rows, scanned: input.scanned })
+        Ok(Built {
+            id,
+            schema: Arc::new(schema),
+            spread,
+            rows,
+            width: None,
+            scanned: input.scanned,
+        })
     }
 
     fn op(

@@ -9,6 +9,7 @@ use crate::expr::Expr;
 use crate::logical::Schema;
 use crate::optimizer::exprs;
 use crate::physical::plan::{Op, OpId, PhysicalPlan};
+use crate::physical::statistics::row_bytes;
 
 /// A planned operator.
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub(super) struct Built {
     pub(super) spread: Spread,
     /// Rows it is thought to give.
     pub(super) rows: Option<u64>,
+    /// Bytes of a row, decoded, where more is thought of them than their types say.
+    pub(super) width: Option<u64>,
     /// Rows that are read for it from tables.
     pub(super) scanned: Option<u64>,
 }
@@ -48,7 +51,7 @@ impl Built {
 
     /// Its size in bytes, decoded, as far as it is known.
     pub(super) fn bytes(&self) -> Option<u64> {
-        let width = crate::physical::statistics::row_bytes(&self.schema);
+        let width = self.width.unwrap_or_else(|| row_bytes(&self.schema));
         self.rows.map(|rows| rows.saturating_mul(width))
     }
 }

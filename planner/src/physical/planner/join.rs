@@ -221,7 +221,7 @@ impl Planner<'_> {
         let id = self.operators.push(op, &schema, sides.rows);
         let scanned = sides.left.scanned.zip(sides.right.scanned);
         let scanned = scanned.map(|(left, right)| left.saturating_add(right));
-        let built = Built { id, schema, spread, rows: sides.rows, scanned };
+        let built = Built { id, schema, spread, rows: sides.rows, width: None, scanned };
         if !sides.keys.swapped {
             return Ok(built);
         }

@@ -74,7 +74,8 @@ impl Planner<'_> {
         if let Some((_, built)) = self.done.get(&plan.address()) {
             return Ok(built.clone());
         }
-        let built = deeper(|| self.lower_new(plan))?;
+        let mut built = deeper(|| self.lower_new(plan))?;
+        built.width = Some(self.statistics.of(plan).row_bytes(plan.schema()));
         self.done.insert(plan.address(), (plan.clone(), built.clone()));
         Ok(built)
     }
@@ -162,7 +163,8 @@ impl Planner<'_> {
     fn partitions(&self, inputs: &[&Built]) -> u32 {
         let largest = |input: &&Built| {
             let rows = input.cautious_rows();
-            let bytes = rows.map(|rows| rows.saturating_mul(row_bytes(&input.schema)));
+            let width = input.width.unwrap_or_else(|| row_bytes(&input.schema));
+            let bytes = rows.map(|rows| rows.saturating_mul(width));
             self.settings.partitions_for(rows, bytes)
         };
         inputs.iter().map(largest).max().unwrap_or(1)
@@ -208,7 +210,7 @@ impl Planner<'_> {
         let op = Op::Explode { input: input.id, column: column as u32, outer, position };
         let id = self.operators.push(op, &schema, rows);
         let spread = Spread::of(input.spread.partitions);
-        Ok(Built { id, schema, spread, rows, scanned: input.scanned })
+        Ok(Built { id, schema, spread, rows, width: None, scanned: input.scanned })
     }
 }
 

@@ -64,7 +64,7 @@ impl Planner<'_> {
         let spread = seen_through(&input.spread, &columns);
         let op = Op::Project { input: input.id, columns: program };
         let id = self.operators.push(op, &schema, input.rows);
-        Ok(Built { id, schema, spread, rows: input.rows, scanned: input.scanned })
+        Ok(Built { id, schema, spread, rows: input.rows, width: None, scanned: input.scanned })
     }
 
     /// Some of the columns of an operator, in this order, under their names.

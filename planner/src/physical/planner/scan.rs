@@ -77,13 +77,27 @@ impl Planner<'_> {
             Op::Scan(Scan { table: self.number(&table), projection, predicate, fetch, partitions });
         let rows = self.rows(plan);
         let id = self.operators.push(op, &schema, rows);
-        Ok(Built { id, schema, spread: Spread::of(partitions), rows, scanned: table.rows })
+        Ok(Built {
+            id,
+            schema,
+            spread: Spread::of(partitions),
+            rows,
+            width: None,
+            scanned: table.rows,
+        })
     }
 
     pub(super) fn one_row(&mut self) -> Result<Built, PlanError> {
         let schema = Arc::new(Schema::default());
         let id = self.operators.push(Op::OneRow, &schema, Some(1));
-        Ok(Built { id, schema, spread: Spread::of(1), rows: Some(1), scanned: Some(1) })
+        Ok(Built {
+            id,
+            schema,
+            spread: Spread::of(1),
+            rows: Some(1),
+            width: None,
+            scanned: Some(1),
+        })
     }
 
     /// The number of a table in the plan.

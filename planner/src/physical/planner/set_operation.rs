@@ -77,6 +77,6 @@ impl Planner<'_> {
             functions: vec![call],
         });
         let id = self.operators.push(op, &schema, input.rows);
-        Ok(Built { id, schema, ..input })
+        Ok(Built { id, schema, width: None, ..input })
     }
 }

@@ -30,7 +30,7 @@ impl Planner<'_> {
         let op = Op::Union { inputs: inputs.iter().map(|input| input.id).collect() };
         let id = self.operators.push(op, &schema, rows);
         let spread = Spread::of(partitions);
-        Ok(Built { id, schema: Arc::new(schema), spread, rows, scanned })
+        Ok(Built { id, schema: Arc::new(schema), spread, rows, width: None, scanned })
     }
 }
 

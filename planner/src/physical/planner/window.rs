@@ -112,7 +112,7 @@ impl Planner<'_> {
             functions,
         });
         let id = self.operators.push(op, &schema, input.rows);
-        Ok(Built { id, schema, ..input.clone() })
+        Ok(Built { id, schema, width: None, ..input.clone() })
     }
 }
 

@@ -1,16 +1,17 @@
-use millstream::functions::{col, count_star, lit, repeat, sum};
+use arrow::datatypes::DataType;
+use millstream::functions::{col, concat, count_star, length, lit, lpad, max, repeat, sum};
 use millstream::{JoinStrategy, JoinType};
+use millstream_tests::child;
+use millstream_tests::matrix::files_below;
 
-use super::super::{MIB, limited};
+use super::super::memory::peak_rss;
+use super::super::{MIB, context, limited};
 
 #[test]
 fn c085_repeated_strings_are_not_blown_up_on_disk() {
     let dir = tempfile::tempdir().unwrap();
     let context = limited(16 * MIB, dir.path());
-    let label = millstream::functions::concat([
-        repeat(lit("label "), 9),
-        (col("id") % 1000).cast(arrow::datatypes::DataType::Utf8View),
-    ]);
+    let label = concat([repeat(lit("label "), 9), (col("id") % 1000).cast(DataType::Utf8View)]);
     let rows = context.frame_range(0, 300_000, 4).select([label.alias("s"), col("id")]);
     let sorted = rows.sort([col("s"), col("id")]);
     assert_eq!(sorted.count().unwrap(), 300_000);
@@ -78,4 +79,52 @@ fn c145_a_join_finishes_with_a_side_that_exceeds_memory() {
         count(JoinType::LeftAnti),
     ];
     assert_eq!(counts, [100_000, 200_000, 200_000, 300_000, 100_000, 100_000]);
+}
+
+#[test]
+fn c141_groups_that_spill_stay_within_the_limit() {
+    const NAME: &str = "frames::memory::c141_groups_that_spill_stay_within_the_limit";
+    const GROUPS: i64 = 500_000;
+    let Some(limit) = child::role() else {
+        for mib in ["8", "16", "32"] {
+            let output = child::command(NAME, mib).unwrap().output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+        }
+        return;
+    };
+    let limit = limit.parse::<u64>().unwrap() * MIB;
+    let dir = tempfile::tempdir().unwrap();
+    let context = limited(limit, dir.path());
+    let before = peak_rss();
+    let key = lpad((col("id") % GROUPS).cast(DataType::Utf8View), 32, "0").alias("key");
+    let rows = context.frame_range(0, GROUPS * 2, 8).select([key, col("id")]);
+    let groups = rows.group_by(["key"]).agg([count_star().alias("n"), sum("id").alias("ids")]);
+    let total = groups.agg([count_star(), max("n"), sum("ids")]);
+    let total: Vec<(i64, i64, i64)> = total.collect_rows().unwrap();
+    assert_eq!(total, [(GROUPS, 2, GROUPS * (2 * GROUPS - 1))]);
+    assert!(context.metrics().spilled_bytes() > 0, "{}", context.metrics());
+    let grown = peak_rss() - before;
+    assert!(grown <= limit + limit / 20 + 64 * MIB, "{} of {} MiB", grown / MIB, limit / MIB);
+}
+
+#[test]
+fn c147_what_is_small_in_a_file_and_large_in_memory_is_not_broadcast() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("small.parquet");
+    let context = context();
+    let label = concat([repeat(lit("x"), 2_000), (col("id") % 10).cast(DataType::Utf8View)]);
+    let rows = context.frame_range(0, 50_000, 1).select([col("id"), label.alias("label")]);
+    rows.write().parquet(file.as_path()).unwrap();
+    let on_disk: u64 = files_below(&file).iter().map(|path| path.metadata().unwrap().len()).sum();
+    assert!(on_disk < MIB, "{on_disk} bytes in the file, 100 MB in memory");
+    let large = context.read().parquet(file.as_path()).unwrap();
+    let many = context.frame_range(0, 1_000_000, 4);
+    let joined = many.join(&large, ["id"], JoinType::Inner);
+    let plan = joined.explain().unwrap();
+    assert!(!plan.to_lowercase().contains("broadcast"), "{plan}");
+    let lens = joined.agg([count_star(), sum(length("label"))]);
+    assert_eq!(lens.collect_rows::<(i64, i64)>().unwrap(), [(50_000, 50_000 * 2_001)]);
+    // Without its labels it is small, and is.
+    let ids = many.join(&large.select(["id"]), ["id"], JoinType::Inner).explain().unwrap();
+    assert!(ids.to_lowercase().contains("broadcast"), "{ids}");
 }

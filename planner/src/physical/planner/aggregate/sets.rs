@@ -127,7 +127,14 @@ impl Planner<'_> {
         let calls = calls.iter().map(|call| exprs::remap(call, place)).collect();
         let keys = (0..first as u32).map(Expr::Field).collect();
         let spread = Spread::of(input.spread.partitions);
-        let built = Built { id, schema: Arc::new(schema), spread, rows, scanned: input.scanned };
+        let built = Built {
+            id,
+            schema: Arc::new(schema),
+            spread,
+            rows,
+            width: None,
+            scanned: input.scanned,
+        };
         Ok((built, keys, calls))
     }
 }
