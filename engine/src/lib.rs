@@ -42,6 +42,8 @@ pub mod scheduler;
 mod shared;
 pub mod text;
 
+/// The Arrow that columns, schemas and types are of: `millstream::arrow::datatypes::DataType` goes into a cast.
+pub use arrow;
 pub use context::{Context, ContextBuilder, Demand, ExecutorStatus, SizeError, parse_size};
 pub use dataframe::{
     DataFrame, GroupBy, IntoColumn, IntoColumns, IntoPaths, Reader, Udf, UdfArg, UdfClosure,

@@ -1,29 +1,30 @@
-//! The command-line options that the examples share.
+//! The command-line options that the examples share. An example flattens them into its own:
+//!
+//! ```
+//! use clap::Parser;
+//! use millstream_examples::options::CommonOptions;
+//!
+//! #[derive(Parser)]
+//! struct Options {
+//!     #[command(flatten)]
+//!     common: CommonOptions,
+//!     /// How many words to print.
+//!     #[arg(long, default_value_t = 10)]
+//!     top: usize,
+//! }
+//!
+//! let options = Options::parse_from(["wordcount", "--memory", "64m", "--top", "3", "a.txt"]);
+//! assert_eq!(options.common.memory, Some(64 << 20));
+//! assert_eq!(options.top, 3);
+//! ```
 
 use std::path::PathBuf;
 
 use clap::Args;
 use millstream::{Context, Error, parse_size};
 
-/// What every example understands. Flatten it into the example's own options:
-///
-/// ```
-/// use clap::Parser;
-/// use millstream_examples::options::CommonOptions;
-///
-/// #[derive(Parser)]
-/// struct Options {
-///     #[command(flatten)]
-///     common: CommonOptions,
-///     /// How many words to print.
-///     #[arg(long, default_value_t = 10)]
-///     top: usize,
-/// }
-///
-/// let options = Options::parse_from(["wordcount", "--memory", "64m", "--top", "3", "a.txt"]);
-/// assert_eq!(options.common.memory, Some(64 << 20));
-/// assert_eq!(options.top, 3);
-/// ```
+// As an expression, since clap takes a plain comment for the description of the program that flattens this.
+#[doc = concat!("What every example understands; flattened into the example's own options.")]
 #[derive(Args, Clone, PartialEq, Eq, Debug)]
 pub struct CommonOptions {
     /// Where to run: `local[N]` for N threads, `local[*]` for one a core, `local-cluster[E,C,M]` for E
@@ -100,6 +101,7 @@ mod tests {
     use super::*;
 
     #[derive(Parser, Debug)]
+    #[command(about = "Does this and that")]
     struct Options {
         #[command(flatten)]
         common: CommonOptions,
@@ -109,6 +111,12 @@ mod tests {
         Options::try_parse_from([&["example"], args].concat())
             .map(|options| options.common)
             .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn help_describes_the_program() {
+        let help = parse(&["--help"]).unwrap_err();
+        assert!(help.starts_with("Does this and that\n"), "{help}");
     }
 
     #[test]
