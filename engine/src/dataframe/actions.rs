@@ -7,7 +7,6 @@ use serde::Deserialize;
 
 use super::DataFrame;
 use super::run::lower;
-use crate::context::Context;
 use crate::error::Error;
 use crate::executor::{Metrics, Task, TaskError};
 use crate::operators::batches::Batch;
@@ -114,10 +113,6 @@ impl DataFrame {
     /// The rows as an `Rdd` of batches.
     pub(super) fn rows(&self) -> Result<Rdd<Batch>, Error> {
         lower(&self.context, self.plan()?)
-    }
-
-    pub(super) fn context_ref(&self) -> &Context {
-        &self.context
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use millstream_planner::logical::{Source, Table, builder};
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,7 @@ use super::DataFrame;
 use super::run::TableSource;
 use crate::context::Context;
 use crate::error::Error;
+use crate::io::files::{cast_column, table_schema};
 use crate::operators::batches::{BATCH_ROWS, Batch};
 use crate::rdd::{Data, Rdd};
 
@@ -25,7 +26,7 @@ impl Context {
         schema: SchemaRef,
         batches: impl IntoIterator<Item = RecordBatch>,
     ) -> Result<DataFrame, Error> {
-        let columns = normal_schema(&schema);
+        let columns = table_schema(&schema);
         let mut pieces = Vec::new();
         let mut rows = 0;
         for batch in batches {
@@ -36,7 +37,7 @@ impl Context {
                 });
             }
             rows += batch.num_rows() as u64;
-            let batch = normal_batch(&batch, &columns)?;
+            let batch = table_batch(&batch, &columns)?;
             for start in (0..batch.num_rows()).step_by(BATCH_ROWS) {
                 let count = BATCH_ROWS.min(batch.num_rows() - start);
                 pieces.push(Batch(batch.slice(start, count)));
@@ -147,7 +148,7 @@ impl<T: Data> Rdd<T> {
             Ok(fields) => fields,
             Err(_) => fields_of(&self.take(1000)?)?,
         };
-        let schema = normal_schema(&Schema::new(fields.clone()));
+        let schema = table_schema(&Schema::new(fields.clone()));
         let batches = self.map_partitions_with(fields, |fields, _, rows| {
             let fields = fields.clone();
             let mut rows = rows;
@@ -162,11 +163,11 @@ impl<T: Data> Rdd<T> {
 
 fn to_batch<T: Data>(fields: &[FieldRef], rows: &[T]) -> Batch {
     let batch = serde_arrow::to_record_batch(fields, &rows).map_err(|error| error.to_string());
-    let normal = batch.and_then(|batch| {
-        let schema = normal_schema(&batch.schema());
-        normal_batch(&batch, &schema).map_err(|error| error.to_string())
+    let columns = batch.and_then(|batch| {
+        let schema = table_schema(&batch.schema());
+        table_batch(&batch, &schema).map_err(|error| error.to_string())
     });
-    match normal {
+    match columns {
         Ok(batch) => Batch(batch),
         #[expect(clippy::panic, reason = "a panic of user code is how a closure fails a task")]
         Err(error) => panic!("a {} does not fit its columns: {error}", std::any::type_name::<T>()),
@@ -189,37 +190,9 @@ fn rows_error<T>(error: serde_arrow::Error) -> Error {
     Error::Rows { row_type: std::any::type_name::<T>(), why: error.to_string() }
 }
 
-/// The schema with the types that operators work on: strings as views.
-pub(super) fn normal_schema(schema: &Schema) -> SchemaRef {
-    let field = |field: &FieldRef| {
-        let data_type = normal_type(field.data_type());
-        arrow::datatypes::Field::new(field.name(), data_type, field.is_nullable())
-    };
-    Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()))
-}
-
-fn normal_type(data_type: &DataType) -> DataType {
-    let child = |field: &FieldRef| {
-        let data_type = normal_type(field.data_type());
-        Arc::new(arrow::datatypes::Field::new(field.name(), data_type, field.is_nullable()))
-    };
-    match data_type {
-        DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
-        DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
-        DataType::List(field) | DataType::LargeList(field) => DataType::List(child(field)),
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(child).collect()),
-        DataType::Timestamp(_, zone) => {
-            DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, zone.clone())
-        }
-        DataType::Date64 => DataType::Date32,
-        other => other.clone(),
-    }
-}
-
-fn normal_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Error> {
-    let cast = |(column, field): (&arrow::array::ArrayRef, &FieldRef)| {
-        arrow::compute::cast(column, field.data_type())
-    };
+/// The batch with the types of a table.
+fn table_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Error> {
+    let cast = |(column, field): (&ArrayRef, &FieldRef)| cast_column(column, field.data_type());
     let columns = batch.columns().iter().zip(schema.fields()).map(cast).collect::<Result<_, _>>();
     columns
         .and_then(|columns| crate::operators::batches::batch_of(schema, columns, batch.num_rows()))

@@ -50,7 +50,7 @@ impl DataFrame {
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let columns = columns.into_iter().map(|(_, column)| column).collect();
         let batch = RecordBatch::try_new(Arc::clone(&schema), columns).map_err(Error::of_arrow)?;
-        self.context_ref().from_batches(schema, [batch])
+        self.context().from_batches(schema, [batch])
     }
 }
 

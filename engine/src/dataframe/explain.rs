@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use millstream_planner::physical::{explain_logical, explain_physical};
+use millstream_planner::physical::{explain_logical, explain_physical, explain_stages};
 
 use super::DataFrame;
 use super::run::planned;
@@ -26,30 +26,14 @@ impl DataFrame {
     /// ```
     pub fn explain(&self) -> Result<String, Error> {
         let logical = self.plan()?;
-        let ready = planned(self.context_ref(), logical)?;
+        let ready = planned(self.context(), logical)?;
         let mut text = String::new();
         let _ = writeln!(text, "== As written ==\n{}", explain_logical(logical));
         let _ = writeln!(text, "== Optimised ==\n{}", explain_logical(&ready.optimized));
         let physical = explain_physical(&ready.planned.plan, &ready.planned.tables);
         let _ = writeln!(text, "== As run ==\n{physical}");
-        let _ = writeln!(text, "== Stages ==");
-        for (number, piece) in ready.pieces.iter().enumerate() {
-            let operators: Vec<&str> =
-                piece.plan.operators.iter().map(|operator| operator.op.name()).collect();
-            let reads = match piece.inputs.as_slice() {
-                [] => String::new(),
-                inputs => {
-                    let inputs: Vec<String> = inputs.iter().map(ToString::to_string).collect();
-                    format!(", reads {}", inputs.join(" and "))
-                }
-            };
-            let partitions = piece.partitions;
-            let _ = writeln!(
-                text,
-                "stage {number}: {partitions} tasks{reads}: {}",
-                operators.join(" > ")
-            );
-        }
+        let stages = explain_stages(&ready.pieces, &ready.planned.tables);
+        let _ = write!(text, "== Stages ==\n{stages}");
         Ok(text)
     }
 }

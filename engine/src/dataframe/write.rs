@@ -174,7 +174,7 @@ impl Writer {
             false => self.frame.sort(self.sort_by),
         };
         let rows = frame.rows()?;
-        let (inner, scope) = (frame.context_ref().inner(), frame.context_ref().scope());
+        let (inner, scope) = (frame.context().inner(), frame.context().scope());
         let what = format!("write {spec:?} {:?} {}", self.mode, dir.display());
         let print = inner.files_print(&rows.node, &what)?;
         if let Some(print) = &print

@@ -3,17 +3,15 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, FixedSizeListArray, LargeListArray, ListArray,
-    MapArray, PrimitiveArray, StructArray, make_comparator,
-};
+use arrow::array::{Array, AsArray, BooleanArray, make_comparator};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::compute::SortOptions;
 use arrow::compute::kernels::cmp;
-use arrow::datatypes::{ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type};
+use arrow::datatypes::{ArrowPrimitiveType, DataType, Float32Type, Float64Type};
 use millstream_planner::expr::BinaryOp;
 
-use super::error::{EvalError, type_name};
+use super::canonical::canonical_floats;
+use super::error::EvalError;
 use super::value::Value;
 
 /// A comparison of two values of one type.
@@ -41,15 +39,13 @@ pub(super) fn compare(op: BinaryOp, left: &Value, right: &Value) -> Result<Value
 }
 
 /// A floating-point type, with the order of SQL.
-pub(super) trait Float: ArrowPrimitiveType {
+trait Float: ArrowPrimitiveType {
     fn equal(left: Self::Native, right: Self::Native) -> bool;
     fn less(left: Self::Native, right: Self::Native) -> bool;
-    /// The one number that stands for all that are equal to it.
-    fn canonical(value: Self::Native) -> Self::Native;
 }
 
 macro_rules! float {
-    ($arrow:ty, $nan:expr) => {
+    ($arrow:ty) => {
         impl Float for $arrow {
             #[inline]
             fn equal(left: Self::Native, right: Self::Native) -> bool {
@@ -60,18 +56,12 @@ macro_rules! float {
             fn less(left: Self::Native, right: Self::Native) -> bool {
                 (left < right) | (!left.is_nan() & right.is_nan())
             }
-
-            #[inline]
-            fn canonical(value: Self::Native) -> Self::Native {
-                // Adding zero makes -0.0 into 0.0 and changes no other number.
-                if value.is_nan() { $nan } else { value + Self::default_value() }
-            }
         }
     };
 }
 
-float!(Float32Type, f32::NAN);
-float!(Float64Type, f64::NAN);
+float!(Float32Type);
+float!(Float64Type);
 
 fn floats<T: Float>(op: BinaryOp, left: &Value, right: &Value) -> BooleanArray {
     let test = |negated: bool, test: fn(T::Native, T::Native) -> bool, a: &Value, b: &Value| {
@@ -134,7 +124,7 @@ fn with_nulls(op: BinaryOp, mask: BooleanBuffer, left: &Value, right: &Value) ->
 }
 
 fn nested(op: BinaryOp, left: &Value, right: &Value) -> Result<BooleanArray, EvalError> {
-    let (a, b) = (canonical(left.array())?, canonical(right.array())?);
+    let (a, b) = (canonical_floats(left.array())?, canonical_floats(right.array())?);
     let nulls_first = SortOptions { descending: false, nulls_first: true };
     let order = make_comparator(&a, &b, nulls_first)?;
     let rows = if left.is_constant() { b.len() } else { a.len() };
@@ -150,77 +140,4 @@ fn nested(op: BinaryOp, left: &Value, right: &Value) -> Result<BooleanArray, Eva
         }
     });
     Ok(with_nulls(op, mask, left, right))
-}
-
-/// The column with one number for all that are equal: one NaN, and 0.0 for -0.0, within lists and structs too.
-/// What is encoded or hashed for grouping and joins must be made so before.
-pub(crate) fn canonical(array: &ArrayRef) -> Result<ArrayRef, EvalError> {
-    if !has_floats(array.data_type()) {
-        return Ok(Arc::clone(array));
-    }
-    Ok(match array.data_type() {
-        DataType::Float16 => {
-            let values = array.as_primitive::<Float16Type>();
-            let one = |value: <Float16Type as ArrowPrimitiveType>::Native| {
-                if value.is_nan() {
-                    <Float16Type as ArrowPrimitiveType>::Native::NAN
-                } else {
-                    value + Float16Type::default_value()
-                }
-            };
-            Arc::new(values.unary::<_, Float16Type>(one))
-        }
-        DataType::Float32 => Arc::new(of_floats::<Float32Type>(array)),
-        DataType::Float64 => Arc::new(of_floats::<Float64Type>(array)),
-        DataType::List(field) => {
-            let (_, offsets, values, nulls) = array.as_list::<i32>().clone().into_parts();
-            Arc::new(ListArray::try_new(Arc::clone(field), offsets, canonical(&values)?, nulls)?)
-        }
-        DataType::LargeList(field) => {
-            let (_, offsets, values, nulls) = array.as_list::<i64>().clone().into_parts();
-            Arc::new(LargeListArray::try_new(
-                Arc::clone(field),
-                offsets,
-                canonical(&values)?,
-                nulls,
-            )?)
-        }
-        DataType::FixedSizeList(field, size) => {
-            let (_, _, values, nulls) = array.as_fixed_size_list().clone().into_parts();
-            let values = canonical(&values)?;
-            Arc::new(FixedSizeListArray::try_new(Arc::clone(field), *size, values, nulls)?)
-        }
-        DataType::Struct(_) => Arc::new(of_struct(array.as_struct())?),
-        DataType::Map(field, sorted) => {
-            let (_, offsets, entries, nulls, _) = array.as_map().clone().into_parts();
-            let entries = of_struct(&entries)?;
-            Arc::new(MapArray::try_new(Arc::clone(field), offsets, entries, nulls, *sorted)?)
-        }
-        other => {
-            let what = format!("order of floating-point numbers in {}", type_name(other));
-            return Err(EvalError::unsupported(what));
-        }
-    })
-}
-
-fn of_floats<T: Float>(array: &ArrayRef) -> PrimitiveArray<T> {
-    array.as_primitive::<T>().unary(T::canonical)
-}
-
-fn of_struct(array: &StructArray) -> Result<StructArray, EvalError> {
-    let (fields, columns, nulls) = array.clone().into_parts();
-    let columns = columns.iter().map(canonical).collect::<Result<_, _>>()?;
-    Ok(StructArray::try_new(fields, columns, nulls)?)
-}
-
-fn has_floats(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Struct(fields) => fields.iter().any(|field| has_floats(field.data_type())),
-        DataType::List(field)
-        | DataType::LargeList(field)
-        | DataType::FixedSizeList(field, _)
-        | DataType::Map(field, _) => has_floats(field.data_type()),
-        DataType::Dictionary(_, values) => has_floats(values),
-        other => other.is_floating(),
-    }
 }

@@ -11,8 +11,8 @@ use arrow::datatypes::{ArrowNativeTypeOp, DataType, ToByteSlice};
 use arrow::row::{RowConverter, SortField};
 use millstream_planner::expr::Scalar;
 
+use super::canonical::canonical_floats;
 use super::cast;
-use super::compare::canonical;
 use super::error::EvalError;
 use super::scalar;
 use super::value::Value;
@@ -44,14 +44,14 @@ impl InSet {
         let values: Vec<Scalar> = set.iter().filter(is_null).cloned().collect();
         let item = values.first().map_or_else(|| data_type.clone(), Scalar::data_type);
         let values = cast::cast(&scalar::to_column(&values, &item)?, data_type, false)?;
-        let contains = membership(&canonical(&values)?)?;
+        let contains = membership(&canonical_floats(&values)?)?;
         Ok(Self { contains, has_null: has_null || set.iter().any(Scalar::is_null), negated })
     }
 
     /// Which values are in the set. NULL for NULL, and for what is not found where the set has a NULL.
     pub(super) fn contains(&self, value: &Value) -> Result<Value, EvalError> {
         value.map(|array| {
-            let found = (self.contains)(&canonical(array)?)?;
+            let found = (self.contains)(&canonical_floats(array)?)?;
             let mut nulls = array.logical_nulls();
             if self.has_null {
                 nulls = NullBuffer::union(nulls.as_ref(), Some(&NullBuffer::new(found.clone())));

@@ -6,6 +6,7 @@
 mod arguments;
 mod arith;
 mod calendar;
+mod canonical;
 mod case;
 mod cast;
 mod compare;
@@ -35,6 +36,7 @@ mod unary;
 mod value;
 mod zone;
 
+pub(crate) use canonical::{Canonical, canonical_floats};
 pub(crate) use error::EvalError;
 pub(crate) use evaluator::{Evaluator, RowOrigin, constant};
 pub(crate) use scalar::{from_array, to_array};

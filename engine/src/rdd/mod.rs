@@ -65,7 +65,7 @@ pub(crate) use pair::ReadRows;
 pub use partitioner::Partitioner;
 pub use persist::PersistLevel;
 pub(crate) use prepare::{Prepare, Prepared};
-pub(crate) use sample::Draw;
+pub(crate) use sample::{Draw, KeySample, keys_to_draw};
 pub(crate) use stream::{BoxStream, CHUNK_ROWS, ChunkStream, Pace, from_fn};
 
 /// A closure that can be sent to another process by its code alone: it captures nothing. Implemented

@@ -1,4 +1,5 @@
-//! Random samples, seeded: the same seed gives the same rows, whatever is retried.
+//! Random samples, seeded: the same seed gives the same rows, whatever is retried. And of keys, for the bounds of
+//! ranges.
 
 use super::{Data, Layout, Rdd};
 use crate::error::Error;
@@ -149,9 +150,71 @@ impl Draw {
     }
 }
 
+/// How many keys to draw in each of the partitions of an input, for the bounds of ranges.
+pub(crate) fn keys_to_draw(ranges: u32, partitions: u32) -> usize {
+    /// The largest of 64 ranges is then within some 25 % of the mean.
+    const A_RANGE: usize = 100;
+    const MAX: usize = 1 << 20;
+    let total = (ranges as usize * A_RANGE).min(MAX);
+    total.div_ceil(partitions.max(1) as usize).max(20)
+}
+
+/// A fair sample of the keys of a partition (reservoir sampling, Vitter's algorithm R).
+pub(crate) struct KeySample<K> {
+    draw: Draw,
+    size: usize,
+    kept: Vec<K>,
+    seen: u64,
+}
+
+impl<K> KeySample<K> {
+    pub(crate) fn new(size: usize, seed: u64, partition: u32) -> Self {
+        Self { draw: Draw::new(seed, partition), size, kept: Vec::with_capacity(size), seen: 0 }
+    }
+
+    /// Takes the next key into account, and makes it only if it is kept.
+    pub(crate) fn see(&mut self, key: impl FnOnce() -> K) {
+        self.seen += 1;
+        if self.kept.len() < self.size {
+            return self.kept.push(key());
+        }
+        // A multiply-shift stands for the remainder: the bias is below 2^-32 for any input.
+        let at = (u128::from(self.draw.bits()) * u128::from(self.seen)) >> 64;
+        if let Some(kept) = self.kept.get_mut(at as usize) {
+            *kept = key();
+        }
+    }
+
+    /// The keys that were drawn, each with the number of rows it stands for.
+    pub(crate) fn weighted(self) -> Vec<(K, f64)> {
+        let weight = self.seen as f64 / self.kept.len().max(1) as f64;
+        self.kept.into_iter().map(|key| (key, weight)).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn sample(size: usize, keys: impl Iterator<Item = u64>) -> Vec<(u64, f64)> {
+        let mut sample = KeySample::new(size, 17, 3);
+        keys.for_each(|key| sample.see(|| key));
+        sample.weighted()
+    }
+
+    #[test]
+    fn a_sample_of_keys_is_fair_and_repeats() {
+        let drawn = sample(1_000, 0..100_000);
+        assert_eq!(drawn, sample(1_000, 0..100_000));
+        let mean = drawn.iter().map(|(key, _)| *key as f64).sum::<f64>() / 1e3;
+        assert!((mean - 50_000.0).abs() < 3_000.0, "{mean}");
+        assert!(drawn.iter().all(|(_, weight)| *weight == 100.0));
+    }
+
+    #[test]
+    fn a_small_input_is_taken_whole() {
+        assert_eq!(sample(10, [5, 7].into_iter()), [(5, 1.0), (7, 1.0)]);
+    }
 
     #[test]
     fn shares_leave_no_gap() {

@@ -13,7 +13,7 @@ use millstream_shuffle::partition::range_bounds;
 use super::pair::{Scatter, exchange};
 use super::partitioner::{CustomPlacement, HashPlacement, Placement, RangePlacement, code_of};
 use super::prepare::{Prepare, Prepared};
-use super::sample::Draw;
+use super::sample::{KeySample, keys_to_draw};
 use super::stream::BoxStream;
 use super::{
     Data, Input, Key, Layout, Node, Operation, Partitioner, Portable, Rdd, map_side, operation,
@@ -142,10 +142,6 @@ impl<T: Data> Rdd<T> {
     }
 }
 
-/// Keys drawn for each partition of the result. The largest of 64 partitions is then within some 25 %
-/// of the mean.
-const SAMPLE_A_PARTITION: usize = 100;
-const SAMPLE_MAX: usize = 1 << 20;
 const SAMPLE_SEED: u64 = 0x5eed_0f5a_3b1e_57a7;
 
 /// Finds the bounds of a range partitioning.
@@ -164,41 +160,16 @@ impl<K: Data + Ord, V: Data> Prepare for FindBounds<K, V> {
             self.bounds.set(Vec::new());
             return Ok(());
         }
-        let total = (self.partitions as usize * SAMPLE_A_PARTITION).min(SAMPLE_MAX);
-        let share = total.div_ceil(self.rows.partitions().max(1) as usize).max(20);
+        let share = keys_to_draw(self.partitions, self.rows.partitions());
         let drawn = self.rows.map_partitions_with(share, |share, partition, rows| {
-            draw_keys(*share, partition, rows)
+            let mut sample = KeySample::new(*share, SAMPLE_SEED, partition);
+            rows.for_each(|(key, _)| sample.see(|| compact(key)));
+            sample.weighted()
         });
         let sample = drawn.renamed("sample keys").collect()?;
         self.bounds.set(range_bounds(sample, self.partitions));
         Ok(())
     }
-}
-
-/// A fair sample of `share` keys, each with the number of rows it stands for (reservoir sampling,
-/// Vitter's algorithm R).
-fn draw_keys<K: Data, V>(
-    share: usize,
-    partition: u32,
-    rows: impl Iterator<Item = (K, V)>,
-) -> Vec<(K, f64)> {
-    let mut draw = Draw::new(SAMPLE_SEED, partition);
-    let mut sample: Vec<K> = Vec::with_capacity(share);
-    let mut seen = 0u64;
-    for (key, _) in rows {
-        seen += 1;
-        if sample.len() < share {
-            sample.push(compact(key));
-        } else {
-            // A multiply-shift stands for the remainder: the bias is below 2^-32 for any input.
-            let at = ((u128::from(draw.bits()) * u128::from(seen)) >> 64) as usize;
-            if let Some(kept) = sample.get_mut(at) {
-                *kept = compact(key);
-            }
-        }
-    }
-    let weight = seen as f64 / sample.len().max(1) as f64;
-    sample.into_iter().map(|key| (key, weight)).collect()
 }
 
 /// The reduce side of a sort.
@@ -244,24 +215,4 @@ fn sort_stream<K: Data + Ord, V: Data, const DESCENDING: bool>(
     }
     drop(rows);
     sorter.into_stream()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_sample_is_fair_and_repeats() {
-        let rows = || (0..100_000u64).map(|n| (n, ()));
-        let sample = draw_keys(1_000, 3, rows());
-        assert_eq!(sample, draw_keys(1_000, 3, rows()));
-        let mean = sample.iter().map(|(key, _)| *key as f64).sum::<f64>() / 1e3;
-        assert!((mean - 50_000.0).abs() < 3_000.0, "{mean}");
-        assert!(sample.iter().all(|(_, weight)| *weight == 100.0));
-    }
-
-    #[test]
-    fn a_small_input_is_taken_whole() {
-        assert_eq!(draw_keys(10, 0, [(5, ()), (7, ())].into_iter()), [(5, 1.0), (7, 1.0)]);
-    }
 }

@@ -27,6 +27,7 @@ pub use display::type_name;
 pub use functions::{AggregateFn, ScalarFn, WindowFn};
 pub use node::{ExprRef, deeper};
 pub use scalar::{Scalar, ScalarType};
+pub(crate) use walk::rewrite_up;
 pub use walk::{any, fields, map_fields, rewrite, try_rewrite};
 
 /// An expression: a value for each row.

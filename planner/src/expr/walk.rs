@@ -6,7 +6,8 @@ use std::convert::Infallible;
 
 use super::{Expr, ExprRef, deeper};
 
-/// Whether `test` holds for the expression or a part of it. Ends at the first; the order is not specified.
+/// Whether `test` holds for the expression or a part of it. Ends at the first; the order is not specified. `test` is
+/// asked about a leaf as often as it is referred to, so that uses can be counted.
 pub fn any(expr: &Expr, mut test: impl FnMut(&Expr) -> bool) -> bool {
     let mut seen = HashSet::new();
     let mut waiting = vec![expr];
@@ -15,7 +16,7 @@ pub fn any(expr: &Expr, mut test: impl FnMut(&Expr) -> bool) -> bool {
             return true;
         }
         for child in expr.children() {
-            if !child.is_shared() || seen.insert(child.address()) {
+            if child.is_leaf() || !child.is_shared() || seen.insert(child.address()) {
                 waiting.push(child);
             }
         }
@@ -49,7 +50,8 @@ pub fn try_rewrite<E>(
     expr: &Expr,
     replace: &mut dyn FnMut(&Expr) -> Result<Option<Expr>, E>,
 ) -> Result<Expr, E> {
-    let changed = Rewrite { replace, done: HashMap::new() }.expr(expr)?;
+    let order = Order::OutsideIn;
+    let changed = Rewrite { replace, order, done: HashMap::new() }.expr(expr)?;
     Ok(changed.unwrap_or_else(|| expr.clone()))
 }
 
@@ -63,6 +65,17 @@ pub fn rewrite(expr: &Expr, replace: &mut dyn FnMut(&Expr) -> Option<Expr>) -> E
     }
 }
 
+/// [`rewrite`] from the inside out: `replace` is asked about each part when the parts of that are done, and what it
+/// gives is not looked into.
+pub(crate) fn rewrite_up(expr: &Expr, replace: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Expr {
+    let mut replace = |part: &Expr| Ok::<_, Infallible>(replace(part));
+    let order = Order::InsideOut;
+    match (Rewrite { replace: &mut replace, order, done: HashMap::new() }.expr(expr)) {
+        Ok(changed) => changed.unwrap_or_else(|| expr.clone()),
+        Err(never) => match never {},
+    }
+}
+
 /// The expression with columns by position replaced.
 #[must_use]
 pub fn map_fields(expr: &Expr, mut replace: impl FnMut(u32) -> Expr) -> Expr {
@@ -72,8 +85,16 @@ pub fn map_fields(expr: &Expr, mut replace: impl FnMut(u32) -> Expr) -> Expr {
     })
 }
 
+/// Whether a part is replaced before its own parts, which are then not looked into, or after them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    OutsideIn,
+    InsideOut,
+}
+
 struct Rewrite<'a, E> {
     replace: &'a mut dyn FnMut(&Expr) -> Result<Option<Expr>, E>,
+    order: Order,
     /// What shared parts have become, by address; nothing for those that stay.
     done: HashMap<usize, Option<ExprRef>>,
 }
@@ -81,9 +102,20 @@ struct Rewrite<'a, E> {
 impl<E> Rewrite<'_, E> {
     /// What the expression becomes, if it changes.
     fn expr(&mut self, expr: &Expr) -> Result<Option<Expr>, E> {
-        if let Some(new) = (self.replace)(expr)? {
-            return Ok(Some(new));
+        match self.order {
+            Order::OutsideIn => match (self.replace)(expr)? {
+                Some(new) => Ok(Some(new)),
+                None => self.parts(expr),
+            },
+            Order::InsideOut => {
+                let changed = self.parts(expr)?;
+                Ok((self.replace)(changed.as_ref().unwrap_or(expr))?.or(changed))
+            }
         }
+    }
+
+    /// The expression with what its parts become, if one of them changes.
+    fn parts(&mut self, expr: &Expr) -> Result<Option<Expr>, E> {
         let mut changes = Vec::new();
         for (place, child) in expr.children().into_iter().enumerate() {
             if let Some(new) = self.part(child)? {
@@ -143,6 +175,29 @@ mod tests {
         });
         assert!(asked <= 62, "{asked}");
         assert_eq!(fields(&moved), [7]);
+    }
+
+    #[test]
+    fn from_the_inside_out_parts_are_seen_as_they_have_become() {
+        let sum = |n: i64| lit(n) + col("a");
+        let mut seen = Vec::new();
+        let changed = rewrite_up(&Expr::And(vec![sum(1).into(), col("b").into()]), &mut |part| {
+            seen.push(part.clone());
+            (*part == lit(1i64)).then(|| lit(2i64))
+        });
+        assert_eq!(changed, Expr::And(vec![sum(2).into(), col("b").into()]));
+        assert_eq!(seen, [lit(1i64), col("a"), sum(2), col("b"), changed]);
+    }
+
+    #[test]
+    fn each_use_of_a_shared_leaf_is_seen() {
+        let leaf = ExprRef::from(Expr::Field(0));
+        let mut uses = 0;
+        any(&Expr::And(vec![leaf.clone(), leaf]), |part| {
+            uses += u32::from(matches!(part, Expr::Field(_)));
+            false
+        });
+        assert_eq!(uses, 2);
     }
 
     #[test]

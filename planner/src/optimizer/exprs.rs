@@ -1,28 +1,9 @@
-//! Walking and rewriting expressions by position: what the rules and the physical planner have in common. Chains of
-//! many thousand levels are ordinary, so that walks that only look keep their own stack, and walks that rebuild grow
-//! the thread's.
+//! Questions about expressions by position, and what is made of them: what the rules and the physical planner have in
+//! common. How expressions of any depth are walked and rebuilt is [`crate::expr`]'s.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use crate::expr::{BinaryOp, Expr, ExprRef, Scalar, ScalarFn, UnaryOp, deeper, map_fields};
 
-use crate::expr::{BinaryOp, Expr, ExprRef, Scalar, ScalarFn, UnaryOp, deeper};
-
-/// Whether `test` holds for the expression or one below it.
-pub(crate) fn any(expr: &Expr, mut test: impl FnMut(&Expr) -> bool) -> bool {
-    let mut stack = vec![expr];
-    let mut shared = HashSet::new();
-    while let Some(expr) = stack.pop() {
-        if test(expr) {
-            return true;
-        }
-        for child in expr.children() {
-            // What is referred to several times is looked at once, or sums doubled in a loop would take forever.
-            if child.is_leaf() || !child.is_shared() || shared.insert(child.address()) {
-                stack.push(child);
-            }
-        }
-    }
-    false
-}
+pub(crate) use crate::expr::{any, fields, rewrite, rewrite_up};
 
 /// The number of different nodes, counted up to `limit`.
 pub(crate) fn size(expr: &Expr, limit: usize) -> usize {
@@ -42,15 +23,6 @@ pub(crate) fn each_field(expr: &Expr, mut see: impl FnMut(u32)) {
         }
         false
     });
-}
-
-/// The input columns that are used.
-pub(crate) fn fields(expr: &Expr) -> BTreeSet<u32> {
-    let mut fields = BTreeSet::new();
-    each_field(expr, |index| {
-        fields.insert(index);
-    });
-    fields
 }
 
 /// Whether `test` holds for every input column that is used.
@@ -88,76 +60,9 @@ pub(crate) fn as_field(expr: &Expr) -> Option<u32> {
     }
 }
 
-/// Replaces expressions from the bottom to the top: `change` sees each with its children done. Parts that do not
-/// change stay shared.
-pub(crate) fn rewrite(expr: &ExprRef, change: &mut dyn FnMut(&Expr) -> Option<Expr>) -> ExprRef {
-    Rewrite { change, shared: HashMap::new() }.run(expr)
-}
-
-struct Rewrite<'a> {
-    change: &'a mut dyn FnMut(&Expr) -> Option<Expr>,
-    /// What parts that are referred to several times have become, by their address. The part is kept, so that its
-    /// address stays its own.
-    shared: HashMap<usize, (ExprRef, ExprRef)>,
-}
-
-impl Rewrite<'_> {
-    fn run(&mut self, expr: &ExprRef) -> ExprRef {
-        let shared = !expr.is_leaf() && expr.is_shared();
-        if shared && let Some((_, done)) = self.shared.get(&expr.address()) {
-            return done.clone();
-        }
-        let new = deeper(|| self.node(expr));
-        if shared {
-            self.shared.insert(expr.address(), (expr.clone(), new.clone()));
-        }
-        new
-    }
-
-    fn node(&mut self, expr: &ExprRef) -> ExprRef {
-        let old = expr.children();
-        let new: Vec<ExprRef> = old.iter().map(|child| self.run(child)).collect();
-        let same = old.iter().zip(&new).all(|(old, new)| old.same(new));
-        let rebuilt = (!same).then(|| {
-            let mut rebuilt = (**expr).clone();
-            for (slot, child) in rebuilt.children_mut().into_iter().zip(new) {
-                *slot = child;
-            }
-            rebuilt
-        });
-        match ((self.change)(rebuilt.as_ref().unwrap_or(expr)), rebuilt) {
-            (Some(changed), _) => changed.into(),
-            (None, Some(rebuilt)) => rebuilt.into(),
-            (None, None) => expr.clone(),
-        }
-    }
-}
-
-/// Replaces expressions from the top to the bottom: where `change` gives something, what was below is gone.
-pub(crate) fn rewrite_down(expr: &Expr, change: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Expr {
-    deeper(|| {
-        if let Some(changed) = change(expr) {
-            return changed;
-        }
-        let mut rebuilt = expr.clone();
-        for child in rebuilt.children_mut() {
-            *child = rewrite_down(child, change).into();
-        }
-        rebuilt
-    })
-}
-
-/// [`rewrite`] of an expression that is not shared.
-pub(crate) fn rewrite_owned(expr: &Expr, change: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Expr {
-    rewrite(&expr.clone().into(), change).into_inner()
-}
-
 /// The expression with its columns moved to other positions.
 pub(crate) fn remap(expr: &Expr, to: impl Fn(u32) -> u32) -> Expr {
-    rewrite_owned(expr, &mut |expr| match expr {
-        Expr::Field(index) => Some(Expr::Field(to(*index))),
-        _ => None,
-    })
+    map_fields(expr, |index| Expr::Field(to(index)))
 }
 
 /// The expression with its columns moved to other positions, if all of them have one.
@@ -168,9 +73,9 @@ pub(crate) fn try_remap(expr: &Expr, to: impl Fn(u32) -> Option<u32>) -> Option<
 
 /// The expression over what `columns` are computed from.
 pub(crate) fn substitute(expr: &Expr, columns: &[Expr]) -> Expr {
-    rewrite_owned(expr, &mut |expr| match expr {
-        Expr::Field(index) => columns.get(*index as usize).map(|column| unalias(column).clone()),
-        _ => None,
+    map_fields(expr, |index| match columns.get(index as usize) {
+        Some(column) => unalias(column).clone(),
+        None => Expr::Field(index),
     })
 }
 
@@ -344,7 +249,7 @@ mod tests {
                 sum = Expr::Binary { op: BinaryOp::Add, left: sum.into(), right: field(1) };
             }
             let moved = remap(&sum, |index| index + 1);
-            assert_eq!(fields(&moved), BTreeSet::from([1, 2]));
+            assert_eq!(fields(&moved), [1, 2]);
             assert_eq!(size(&moved, usize::MAX), 200_001);
         };
         std::thread::Builder::new().stack_size(2 << 20).spawn(walk).unwrap().join().unwrap();

@@ -62,7 +62,7 @@ fn node(plan: PlanRef, fold: &dyn Fold) -> PlanRef {
             // Expressions around aggregates stay, for in them keys are found by what they look like.
             let mut changed = false;
             let mut arguments = |expr: &Expr| {
-                exprs::rewrite_owned(expr, &mut |expr| {
+                exprs::rewrite_up(expr, &mut |expr| {
                     let new = matches!(expr, Expr::Aggregate { .. })
                         .then(|| within(expr, input.schema(), fold))
                         .flatten();
@@ -116,7 +116,7 @@ pub(super) fn expression(expr: &Expr, schema: &Schema, fold: &dyn Fold) -> Optio
         return None;
     }
     let mut changed = false;
-    let new = exprs::rewrite_owned(expr, &mut |expr| {
+    let new = exprs::rewrite_up(expr, &mut |expr| {
         let mut new: Option<Expr> = None;
         // Each step makes it smaller, or brings it nearer to the form looked for.
         while let Some(next) = step(new.as_ref().unwrap_or(expr), schema, fold) {

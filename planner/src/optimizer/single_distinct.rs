@@ -43,7 +43,7 @@ fn two_steps(plan: &PlanRef) -> Result<Option<PlanRef>, PlanError> {
     // By the keys alone.
     let first = keys.len() + 1;
     let outer = |expr: &Expr| {
-        exprs::rewrite_down(expr, &mut |expr| match expr {
+        exprs::rewrite(expr, &mut |expr| match expr {
             Expr::Aggregate { .. } if is_distinct(expr) => {
                 Some(over(expr, Expr::Field(keys.len() as u32)))
             }

@@ -1,6 +1,14 @@
 //! Selections and expressions.
 
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, DictionaryArray, FixedSizeBinaryArray, LargeListArray, RecordBatch,
+    TimestampSecondArray,
+};
+use arrow::datatypes::{DataType, Int8Type, Int64Type, TimeUnit};
 use millstream::functions::{col, lit, round, upper, when};
+use millstream::{Context, DataFrame, Error};
 
 use super::{check, items};
 
@@ -44,4 +52,40 @@ fn rounding_goes_away_from_zero() {
         let (low, high) = (round(lit(-2.5), 0), round(lit(2.5), 0));
         items.limit(1).select([low.alias("low"), high.alias("high")])
     });
+}
+
+#[test]
+fn columns_that_are_handed_over_have_the_types_of_tables() {
+    let lists = [Some(vec![Some(1), None]), None, Some(Vec::new())];
+    let columns: [(&str, ArrayRef); 4] = [
+        ("word", Arc::new(["b", "a", "b"].into_iter().collect::<DictionaryArray<Int8Type>>())),
+        ("code", Arc::new(FixedSizeBinaryArray::from(vec![b"xy", b"zz", b"xy"]))),
+        ("list", Arc::new(LargeListArray::from_iter_primitive::<Int64Type, _, _>(lists.clone()))),
+        ("at", Arc::new(TimestampSecondArray::from(vec![Some(7), None, Some(-1)]))),
+    ];
+    let context = Context::local("types").unwrap();
+    let frame = of_columns(&context, columns).unwrap();
+    let schema = frame.schema().unwrap();
+    let types: Vec<&DataType> = schema.fields().iter().map(|field| field.data_type()).collect();
+    assert_eq!(types[..2], [&DataType::Utf8View, &DataType::BinaryView]);
+    assert!(matches!(types[2], DataType::List(item) if *item.data_type() == DataType::Int64));
+    assert_eq!(types[3], &DataType::Timestamp(TimeUnit::Microsecond, None));
+    let words: Vec<(String, Option<Vec<Option<i64>>>)> =
+        frame.select(["word", "list"]).collect_rows().unwrap();
+    assert_eq!(words, ["b", "a", "b"].map(String::from).into_iter().zip(lists).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_value_that_the_type_of_a_table_cannot_hold_is_an_error() {
+    let far: ArrayRef = Arc::new(TimestampSecondArray::from(vec![i64::MAX]));
+    assert!(of_columns(&Context::local("far").unwrap(), [("at", far)]).is_err());
+}
+
+fn of_columns<const N: usize>(
+    context: &Context,
+    columns: [(&str, ArrayRef); N],
+) -> Result<DataFrame, Error> {
+    let columns = columns.map(|(name, column)| (name, column, true));
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+    context.from_batches(batch.schema(), [batch])
 }

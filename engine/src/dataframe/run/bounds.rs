@@ -12,11 +12,8 @@ use crate::error::Error;
 use crate::executor::{Task, TaskError};
 use crate::operators::batches::Batch;
 use crate::operators::batches::sort::KeyColumns;
-use crate::rdd::{Action, BoxStream, Draw, Node, Prepare};
+use crate::rdd::{Action, BoxStream, KeySample, Node, Prepare, keys_to_draw};
 
-/// Keys drawn for each partition of the result.
-const SAMPLE_A_PARTITION: usize = 100;
-const SAMPLE_MAX: usize = 1 << 20;
 const SAMPLE_SEED: u64 = 0x2a1f_6c83_9d0e_57b4;
 
 /// Finds bounds when a job needs them.
@@ -35,9 +32,8 @@ impl Prepare for FindBounds {
         if self.bounds.is_set() {
             return Ok(());
         }
-        let total = (self.partitions as usize * SAMPLE_A_PARTITION).min(SAMPLE_MAX);
-        let rows = total.div_ceil(self.rows.partitions.max(1) as usize).max(20);
-        let draw = DrawKeys { keys: self.keys.clone(), options: self.options.clone(), rows };
+        let share = keys_to_draw(self.partitions, self.rows.partitions);
+        let draw = DrawKeys { keys: self.keys.clone(), options: self.options.clone(), share };
         let (inner, scope) = (self.context.inner(), self.context.scope());
         let all = 0..self.rows.partitions;
         let drawn = inner.run::<Sample>(scope, "sample keys", &self.rows, all, draw)?;
@@ -50,7 +46,7 @@ impl Prepare for FindBounds {
 struct DrawKeys {
     keys: Program,
     options: Vec<SortOption>,
-    rows: usize,
+    share: usize,
 }
 
 struct Sample;
@@ -60,34 +56,20 @@ impl Action for Sample {
     type In = Batch;
     type Out = Vec<(Vec<u8>, f64)>;
 
-    /// A fair sample of the keys, each with the number of rows it stands for (reservoir sampling,
-    /// Vitter's algorithm R).
     fn run(
         draw: Arc<DrawKeys>,
         mut rows: BoxStream<Batch>,
         task: &Task,
     ) -> Result<Self::Out, TaskError> {
         let keys = KeyColumns::new(&draw.keys, &draw.options)?;
-        let mut random = Draw::new(SAMPLE_SEED, task.id.partition);
-        let mut sample: Vec<Vec<u8>> = Vec::with_capacity(draw.rows);
-        let mut seen = 0u64;
+        let mut sample = KeySample::new(draw.share, SAMPLE_SEED, task.id.partition);
         while let Some(chunk) = rows.next_chunk()? {
             for Batch(batch) in chunk {
                 for key in &keys.encode(&batch)? {
-                    seen += 1;
-                    if sample.len() < draw.rows {
-                        sample.push(key.as_ref().to_vec());
-                        continue;
-                    }
-                    let at = (u128::from(random.bits()) * u128::from(seen)) >> 64;
-                    if let Some(kept) = sample.get_mut(at as usize) {
-                        kept.clear();
-                        kept.extend_from_slice(key.as_ref());
-                    }
+                    sample.see(|| key.as_ref().to_vec());
                 }
             }
         }
-        let weight = seen as f64 / sample.len().max(1) as f64;
-        Ok(sample.into_iter().map(|key| (key, weight)).collect())
+        Ok(sample.weighted())
     }
 }

@@ -132,12 +132,7 @@ impl Lowering<'_> {
 
     /// The node that reads the rows of a stage over an exchange.
     fn exchange(&self, stage: Arc<Node>, to: Distribution) -> Arc<Node> {
-        let partitions = match &to {
-            Distribution::Single | Distribution::Broadcast => 1,
-            Distribution::Hash { partitions, .. }
-            | Distribution::Range { partitions, .. }
-            | Distribution::RoundRobin { partitions } => *partitions,
-        };
+        let partitions = to.partitions();
         let bounds: Bounds = Prepared::new();
         let prepare = self.find_bounds(&stage, &to, &bounds);
         let inner = self.context.inner();

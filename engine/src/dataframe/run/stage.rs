@@ -19,7 +19,7 @@ impl Operation for RunStage {
         task: &Task,
         partition: u32,
     ) -> Result<BoxStream<Batch>, TaskError> {
-        let opener = Opener { stage: &stage, node, task };
+        let opener = Opener::new(&stage, node, task);
         Ok(Box::new(AsRecords(opener.open_root(partition)?)))
     }
 }

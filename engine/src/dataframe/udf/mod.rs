@@ -70,7 +70,7 @@ where
     Args: 'static,
     F: UdfClosure<Args> + Portable,
 {
-    assert_zero_sized!(F, "udf_with");
+    assert_zero_sized!(F, "udf_columns_with");
     let _ = f;
     made::<OfRow<Args, F>>(name, (), F::arg_types(), F::result_type())
 }

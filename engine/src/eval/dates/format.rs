@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use ahash::AHashMap;
-use arrow::array::{ArrayRef, Date32Array, StringViewBuilder};
+use arrow::array::{ArrayRef, Date32Array};
 use arrow::datatypes::{DataType, Date32Type, TimestampMicrosecondType};
 use chrono::format::{Item, Parsed, StrftimeItems, parse};
 use chrono::{
@@ -18,6 +18,7 @@ use super::times::Times;
 use crate::eval::arguments::{Arguments, Strings, quoted};
 use crate::eval::calendar::{MICROS_PER_DAY, MICROS_PER_SECOND};
 use crate::eval::error::EvalError;
+use crate::eval::strings;
 use crate::eval::zone::Zone;
 
 /// Patterns of one batch that are remembered.
@@ -81,15 +82,7 @@ pub(super) fn date_format(
     let (patterns, mut formats) = (args.strings(1)?, Formats::new(args, prepared)?);
     let reader = times.reader();
     let shown = Shown::of(times.zone_name().as_deref())?;
-    let nulls = args.nulls();
-    let mut out = StringViewBuilder::with_capacity(args.rows);
-    let mut buffer = String::new();
-    for row in 0..args.rows {
-        if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
-            out.append_null();
-            continue;
-        }
-        buffer.clear();
+    strings::write(args, |row, out| {
         let format = formats.get(row)?;
         let at = DateTime::from_timestamp_micros(reader.instant(row)).map(|at| at.naive_utc());
         let at = at.filter(|at| at.year().abs() <= MAX_YEAR).ok_or_else(|| {
@@ -98,16 +91,14 @@ pub(super) fn date_format(
                 "{value} cannot be written: years from -{MAX_YEAR} to {MAX_YEAR} can"
             ))
         })?;
-        shown.write(at, format, &mut buffer).map_err(|_| {
+        shown.write(at, format, out).map_err(|_| {
             args.error(format!(
                 "'{}' asks for what {} does not have, such as an offset from UTC",
                 patterns.get(row),
                 times.describe(row)
             ))
-        })?;
-        out.try_append_value(&buffer)?;
-    }
-    Ok(Arc::new(out.finish()))
+        })
+    })
 }
 
 /// Where times are shown.

@@ -13,7 +13,7 @@ use arrow::row::{RowConverter, Rows, SortField};
 
 use super::lists::{Gather, Lists};
 use crate::eval::arguments::Arguments;
-use crate::eval::compare::canonical;
+use crate::eval::canonical::canonical_floats;
 use crate::eval::error::EvalError;
 
 /// The number of elements, or of entries of a map.
@@ -141,11 +141,11 @@ pub(super) fn order(left: &ArrayRef, right: &ArrayRef) -> Result<DynComparator, 
         return Ok(Box::new(|_, _| Ordering::Equal));
     }
     let nulls_first = SortOptions { descending: false, nulls_first: true };
-    Ok(make_comparator(&canonical(left)?, &canonical(right)?, nulls_first)?)
+    Ok(make_comparator(&canonical_floats(left)?, &canonical_floats(right)?, nulls_first)?)
 }
 
 /// Bytes that are equal for values that are.
 pub(super) fn keys(values: &ArrayRef) -> Result<Rows, EvalError> {
     let converter = RowConverter::new(vec![SortField::new(values.data_type().clone())])?;
-    Ok(converter.convert_columns(&[canonical(values)?])?)
+    Ok(converter.convert_columns(&[canonical_floats(values)?])?)
 }

@@ -25,6 +25,7 @@ use arrow::datatypes::DataType;
 pub(super) use join::list_join;
 use millstream_planner::expr::{Scalar, ScalarFn};
 use regex::Regex;
+pub(super) use text::write;
 
 use super::arguments::Arguments;
 use super::error::EvalError;

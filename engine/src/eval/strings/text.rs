@@ -11,7 +11,7 @@ use crate::eval::error::EvalError;
 const MAX_BYTES: usize = i32::MAX as usize;
 
 /// A column of strings, each appended to an empty buffer for the rows in which no argument is NULL.
-pub(super) fn write(
+pub(in crate::eval) fn write(
     args: Arguments<'_>,
     mut of: impl FnMut(usize, &mut String) -> Result<(), EvalError>,
 ) -> Result<ArrayRef, EvalError> {

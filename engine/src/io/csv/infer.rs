@@ -7,7 +7,8 @@ use rayon::prelude::*;
 
 use super::column::{boolean, date, signed, timestamp};
 use super::tokens::{Dialect, Found, Token};
-use crate::io::files::{CsvOptions, FileError, TableFile, compression, head};
+use crate::io::files::{CsvOptions, FileError, TableFile, head};
+use crate::io::text::Compression;
 
 /// Enough of a file for its header.
 const HEADER_BYTES: u64 = 16 << 10;
@@ -159,7 +160,7 @@ pub(super) fn header(file: &TableFile, options: &CsvOptions) -> Result<Vec<Strin
     let mut bytes = HEADER_BYTES;
     loop {
         let head = head(file, bytes)?;
-        let whole = bytes >= file.bytes && compression(&file.path).splittable();
+        let whole = bytes >= file.bytes && Compression::of(&file.path).splittable();
         let dialect = Dialect::of(options, false);
         let mut records = Records { dialect, bytes: &head, at: 0, fields: Vec::new() };
         let found = names(file, &mut records)?;

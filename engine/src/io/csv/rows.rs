@@ -13,9 +13,8 @@ use super::tokens::{Dialect, Found, Token};
 use crate::executor::{Task, TaskError};
 use crate::io::files::{
     BadRecords, BadRows, CsvOptions, FileError, FileRows, Lines, Policy, Ragged, Rows, TableFile,
-    compression,
 };
-use crate::io::text::InvalidUtf8;
+use crate::io::text::{Compression, InvalidUtf8};
 use crate::operators::batches::BATCH_ROWS;
 
 /// The longest record: what is longer lacks a quote.
@@ -100,7 +99,7 @@ impl CsvRows {
         let targets: Vec<Option<usize>> = names.iter().map(place).collect();
         let absent = (0..wanted.len()).filter(|at| !targets.contains(&Some(*at))).collect();
         let divided =
-            range.start > 0 || (range.end < file.bytes && compression(&file.path).splittable());
+            range.start > 0 || (range.end < file.bytes && Compression::of(&file.path).splittable());
         let mut source = Source {
             task: Rc::clone(task),
             file: file.clone(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::FileError;
 use crate::io::store::{Location, Store};
-use crate::io::text::{Compression, InputError};
+use crate::io::text::{Bytes, Compression, InputError};
 
 /// A file that is open for reading. It is the one that was listed: another size is an error.
 #[derive(Debug)]
@@ -72,15 +72,6 @@ fn open_local(path: &Path, bytes: u64) -> Result<fs::File, InputError> {
     }
 }
 
-/// How a file is compressed, by its name.
-pub(crate) fn compression(path: &str) -> Compression {
-    match Path::new(path).extension().and_then(|extension| extension.to_str()) {
-        Some("gz") => Compression::Gzip,
-        Some("zst") => Compression::Zstd,
-        _ => Compression::None,
-    }
-}
-
 /// How much is requested at a time of an object.
 const REMOTE_WINDOW_BYTES: usize = 4 << 20;
 const LOCAL_WINDOW_BYTES: usize = 256 << 10;
@@ -94,7 +85,7 @@ pub(crate) struct Content {
 
 impl Content {
     pub(crate) fn open(input: Arc<Input>, offset: u64) -> Result<Self, FileError> {
-        let (path, compression) = (input.path().to_owned(), compression(input.path()));
+        let (path, compression) = (input.path().to_owned(), Compression::of(input.path()));
         let window = if input.is_remote() { REMOTE_WINDOW_BYTES } else { LOCAL_WINDOW_BYTES };
         let buffered = input.is_remote() || compression != Compression::None;
         let raw = Cursor { input, offset };
@@ -112,9 +103,12 @@ impl Content {
         };
         Ok(Self { path, compression, reader })
     }
+}
 
-    /// Appends up to `count` bytes: fewer only at the end of the file. Returns how many.
-    pub(crate) fn read(&mut self, out: &mut Vec<u8>, count: usize) -> Result<usize, FileError> {
+impl Bytes for Content {
+    type Error = FileError;
+
+    fn read(&mut self, out: &mut Vec<u8>, count: usize) -> Result<usize, FileError> {
         out.reserve(count);
         let read = self.reader.by_ref().take(count as u64).read_to_end(out);
         read.map_err(|source| failure(&self.path, self.compression, source))

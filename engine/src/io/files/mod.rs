@@ -36,7 +36,7 @@ pub(crate) use bad::BadRows;
 pub(crate) use condition::Condition;
 pub use error::FileError;
 pub(crate) use hive::directory as hive_directory;
-pub(crate) use input::{Cursor, Input, compression};
+pub(crate) use input::{Cursor, Input};
 pub(crate) use lines::{Lines, head};
 pub use options::{BadRecords, CsvOptions, Format, Ragged, ReadOptions};
 pub(crate) use prune::{Bounds, compare};

@@ -16,11 +16,11 @@ use super::plain::TextRows;
 use super::scan::{FileRows, TableScan};
 use super::splits::{self, Atoms, Piece};
 use super::types::{common, merge, table_type};
-use super::{BadRecords, FileError, Format, ReadOptions, compression, hive};
+use super::{BadRecords, FileError, Format, ReadOptions, hive};
 use crate::executor::{Task, TaskError};
 use crate::io::output::Manifest;
 use crate::io::store::Location;
-use crate::io::text::InvalidUtf8;
+use crate::io::text::{Compression, InvalidUtf8};
 use crate::io::{csv, ipc, json, parquet};
 use crate::operators::batches::BoxBatches;
 
@@ -365,7 +365,7 @@ fn inspect(
 }
 
 fn of_text(files: &[TableFile], fields: Vec<FieldRef>, cut: bool) -> Found {
-    let atoms = |file: &TableFile| match cut && compression(&file.path).splittable() {
+    let atoms = |file: &TableFile| match cut && Compression::of(&file.path).splittable() {
         true => Atoms::Bytes(file.bytes),
         false => Atoms::Whole(file.bytes),
     };

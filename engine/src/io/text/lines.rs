@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::regions::{Region, Regions};
-use super::{InputError, InputFile, InvalidUtf8, Split, TextOptions};
+use super::cut::{Cut, Region, Regions};
+use super::source::Source;
+use super::{InputError, InputFile, InvalidUtf8, Piece, Split, TextOptions};
 use crate::text::{Buffer, Text};
 
 /// A chunk ends after this many lines, or
@@ -24,7 +25,7 @@ pub struct LineReader {
     options: TextOptions,
     /// The piece being read, as an index into the split.
     piece: usize,
-    regions: Option<Regions>,
+    regions: Option<Regions<Source>>,
     /// The lines read and not yet given: `lines.bytes[next..]`.
     lines: Arc<Buffer>,
     next: usize,
@@ -92,11 +93,9 @@ impl LineReader {
             let file = &self.files[piece.file];
             let regions = match &mut self.regions {
                 Some(regions) => regions,
-                none => {
-                    none.insert(Regions::open(file, &piece.range, self.options.record_bytes_max)?)
-                }
+                none => none.insert(regions_of(file, piece, &self.options)?),
             };
-            if let Some(region) = regions.next(file)? {
+            if let Some(region) = regions.next()? {
                 let path = file.path.clone();
                 let text = self.validate(path, region)?;
                 self.lines = Buffer::from_string(text);
@@ -131,6 +130,21 @@ impl LineReader {
         }
         kept
     }
+}
+
+/// Compressed files are read whole.
+fn regions_of(
+    file: &InputFile,
+    piece: &Piece,
+    options: &TextOptions,
+) -> Result<Regions<Source>, InputError> {
+    let cut = Cut {
+        path: file.path.clone(),
+        range: piece.range.clone(),
+        ends: file.compression.splittable(),
+        line_bytes_max: options.record_bytes_max,
+    };
+    Ok(Regions::new(Source::open(file, Cut::start(&piece.range))?, cut))
 }
 
 impl Iterator for LineReader {

@@ -5,15 +5,16 @@
 //! Planning is a function of the files alone, never of threads or memory, so that the same program
 //! over the same files has the same partitions everywhere. Reading owns no threads.
 
+mod cut;
 mod error;
 mod lines;
 mod options;
-mod regions;
 mod resolve;
 mod source;
 mod splits;
 mod whole;
 
+pub(crate) use cut::{BOM, Bytes, Cut, READ_BYTES, Regions};
 pub use error::InputError;
 pub use lines::LineReader;
 pub use options::{InvalidUtf8, TextOptions};

@@ -20,8 +20,8 @@ pub enum Compression {
 }
 
 impl Compression {
-    fn of(path: &Path) -> Self {
-        match path.extension().and_then(|extension| extension.to_str()) {
+    pub(crate) fn of(path: impl AsRef<Path>) -> Self {
+        match path.as_ref().extension().and_then(|extension| extension.to_str()) {
             Some("gz") => Self::Gzip,
             Some("zst") => Self::Zstd,
             _ => Self::None,

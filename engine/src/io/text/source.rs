@@ -4,12 +4,16 @@ use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-use super::{Compression, InputError, InputFile};
+use super::{Bytes, Compression, InputError, InputFile};
 
 /// The decompressed bytes of a file from some offset on.
 pub(super) struct Source {
     path: PathBuf,
     compression: Compression,
+    /// The planned size of the file.
+    len: u64,
+    /// Where in the decompressed file the next byte lies.
+    offset: u64,
     reader: Box<dyn Read + Send>,
 }
 
@@ -23,7 +27,7 @@ impl Source {
         })?;
         let found = raw.metadata().map_err(InputError::io("open", path))?.len();
         if found != file.len {
-            return Err(changed(file, found));
+            return Err(InputError::Changed { path: path.clone(), planned: file.len, found });
         }
         if offset > 0 {
             raw.seek(SeekFrom::Start(offset)).map_err(InputError::io("seek in", path))?;
@@ -38,16 +42,11 @@ impl Source {
                 Box::new(decoder)
             }
         };
-        Ok(Self { path: path.clone(), compression: file.compression, reader })
+        let (path, compression, len) = (path.clone(), file.compression, file.len);
+        Ok(Self { path, compression, len, offset, reader })
     }
 
-    /// Appends up to `count` bytes to `buffer`: fewer only at the end of the file. Returns how many.
-    pub(super) fn read(&mut self, buffer: &mut Vec<u8>, count: usize) -> Result<usize, InputError> {
-        buffer.reserve(count);
-        self.read_up_to(buffer, count)
-    }
-
-    /// As [`Source::read`], for a `count` that is a bound rather than an expectation: memory grows
+    /// As [`Bytes::read`], for a `count` that is a bound rather than an expectation: memory grows
     /// with what is read.
     pub(super) fn read_up_to(
         &mut self,
@@ -68,7 +67,18 @@ impl Source {
     }
 }
 
-/// The error of a file that does not have its planned size.
-pub(super) fn changed(file: &InputFile, found: u64) -> InputError {
-    InputError::Changed { path: file.path.clone(), planned: file.len, found }
+impl Bytes for Source {
+    type Error = InputError;
+
+    /// A file that is read as it lies must not end before its planned size.
+    fn read(&mut self, out: &mut Vec<u8>, count: usize) -> Result<usize, InputError> {
+        out.reserve(count);
+        let read = self.read_up_to(out, count)?;
+        self.offset += read as u64;
+        let (planned, found) = (self.len, self.offset);
+        if read < count && self.compression.splittable() && found < planned {
+            return Err(InputError::Changed { path: self.path.clone(), planned, found });
+        }
+        Ok(read)
+    }
 }

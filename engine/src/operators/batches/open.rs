@@ -6,7 +6,9 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use millstream_planner::expr::deeper;
-use millstream_planner::physical::{JoinStrategy, Op, OpId, Operator, PhysicalPlan, Scan};
+use millstream_planner::physical::{
+    JoinStrategy, Op, OpId, Operator, PhysicalPlan, Scan, partitions,
+};
 use serde::{Deserialize, Serialize};
 
 use super::rowwise::{Coalesce, Expand, Explode, Filter, Limit, Project, Sample};
@@ -36,12 +38,18 @@ pub(crate) enum StageTable {
 
 /// A running stage: where its operators find what they read.
 pub(crate) struct Opener<'a> {
-    pub(crate) stage: &'a StagePlan,
-    pub(crate) node: &'a Node,
-    pub(crate) task: &'a Task,
+    stage: &'a StagePlan,
+    node: &'a Node,
+    task: &'a Task,
+    /// By operator of the plan.
+    partitions: Vec<u32>,
 }
 
-impl Opener<'_> {
+impl<'a> Opener<'a> {
+    pub(crate) fn new(stage: &'a StagePlan, node: &'a Node, task: &'a Task) -> Self {
+        Self { stage, node, task, partitions: partitions(&stage.plan) }
+    }
+
     /// The rows of one partition of the stage's result.
     pub(crate) fn open_root(&self, partition: u32) -> Result<BoxBatches, TaskError> {
         match self.stage.plan.root() {
@@ -196,7 +204,7 @@ impl Opener<'_> {
     ) -> Result<BoxBatches, TaskError> {
         let mut left = partition;
         for input in inputs {
-            let partitions = self.partitions(*input)?;
+            let partitions = self.partitions.get(input.0 as usize).copied().unwrap_or(0);
             if left < partitions {
                 let mut rows = self.open(*input, left)?;
                 // Names are those of the first input.
@@ -209,20 +217,6 @@ impl Opener<'_> {
             left -= partitions;
         }
         Err(TaskError::internal(format!("a union without partition {partition}")))
-    }
-
-    /// The partitions of an operator.
-    fn partitions(&self, id: OpId) -> Result<u32, TaskError> {
-        deeper(|| match &self.operator(id)?.op {
-            Op::Scan(scan) => Ok(scan.partitions),
-            Op::OneRow => Ok(1),
-            Op::Input { partitions, .. } => Ok(*partitions),
-            Op::Union { inputs } => inputs.iter().map(|input| self.partitions(*input)).sum(),
-            other => match other.inputs().first() {
-                Some(input) => self.partitions(*input),
-                None => Ok(1),
-            },
-        })
     }
 }
 

@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, Float64Type};
 
 use super::accumulator::Accumulator;
 use super::lists::Lists;
-use crate::eval::EvalError;
+use crate::eval::{Canonical, EvalError};
 
 /// The list of the values.
 pub(super) struct Collect(Lists);
@@ -124,15 +124,12 @@ fn each_sorted(lists: &ListArray, f: impl Fn(&[f64]) -> f64) -> Float64Array {
     let mut sorted = Vec::new();
     let one = |ends: &[i32]| {
         sorted.clear();
-        sorted.extend(values[ends[0] as usize..ends[1] as usize].iter().map(canonical));
+        let values = &values[ends[0] as usize..ends[1] as usize];
+        sorted.extend(values.iter().copied().map(Float64Type::canonical));
         sorted.sort_unstable_by(f64::total_cmp);
         (!sorted.is_empty()).then(|| f(&sorted))
     };
     lists.value_offsets().windows(2).map(one).collect()
-}
-
-fn canonical(x: &f64) -> f64 {
-    if x.is_nan() { f64::NAN } else { x + 0.0 }
 }
 
 fn quantile(sorted: &[f64], share: f64) -> f64 {

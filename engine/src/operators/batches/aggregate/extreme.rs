@@ -6,10 +6,10 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, StringViewArray};
 use arrow::datatypes::DataType;
 
-use super::super::keys::{RowCoder, canonical_floats};
+use super::super::keys::RowCoder;
 use super::accumulator::Accumulator;
 use super::cells::Cells;
-use crate::eval::EvalError;
+use crate::eval::{EvalError, canonical_floats};
 
 /// The least or the largest value by group.
 pub(super) struct Extreme {

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray};
 use arrow::datatypes::DataType;
 
-use super::super::keys::{RowCoder, canonical_floats};
+use super::super::keys::RowCoder;
 use super::accumulator::Accumulator;
 use super::cells::Cells;
-use crate::eval::EvalError;
+use crate::eval::{EvalError, canonical_floats};
 
 /// The first or the last value by group.
 pub(super) struct Edge {

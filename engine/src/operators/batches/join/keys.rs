@@ -13,7 +13,7 @@ use arrow::row::{RowConverter, Rows, SortField};
 use millstream_shuffle::partition::{canonical_f32_bits, canonical_f64_bits};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::operators::batches::keys::canonical_floats;
+use crate::eval::canonical_floats;
 
 /// Apart from the partition hash: the rows of one partition have much of that in common.
 const SEED: u64 = 0x2545_f491_4f6c_dd1d;

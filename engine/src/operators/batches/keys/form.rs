@@ -3,15 +3,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, PrimitiveArray, make_array,
-    new_null_array,
-};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, new_null_array};
 use arrow::compute::cast;
-use arrow::datatypes::{ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type};
+use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
 use super::rows::RowCoder;
+use crate::eval::canonical_floats;
 
 /// How the key columns of some types are brought into that form, and back.
 pub(crate) struct KeyForm {
@@ -105,60 +103,5 @@ impl Column {
             Form::Null => Ok(new_null_array(&DataType::Null, array.len())),
             Form::Rows(coder) => coder.decode(array.as_binary_view().iter()),
         }
-    }
-}
-
-/// The array with every NaN the same and 0.0 for -0.0, at any depth. Other arrays are given back.
-pub(crate) fn canonical_floats(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-    match array.data_type() {
-        DataType::Float16 => {
-            let nan = <Float16Type as ArrowPrimitiveType>::Native::NAN;
-            let zero = <Float16Type as ArrowPrimitiveType>::Native::ZERO;
-            let array = array.as_primitive::<Float16Type>();
-            let canonical = |x: <Float16Type as ArrowPrimitiveType>::Native| match () {
-                () if x.is_nan() => nan,
-                () if x == zero => zero,
-                () => x,
-            };
-            Ok(Arc::new(array.unary::<_, Float16Type>(canonical)))
-        }
-        DataType::Float32 => {
-            let canonical = |x: f32| if x.is_nan() { f32::NAN } else { x + 0.0 };
-            let array: &PrimitiveArray<Float32Type> = array.as_primitive();
-            Ok(Arc::new(array.unary::<_, Float32Type>(canonical)))
-        }
-        DataType::Float64 => {
-            let canonical = |x: f64| if x.is_nan() { f64::NAN } else { x + 0.0 };
-            let array: &PrimitiveArray<Float64Type> = array.as_primitive();
-            Ok(Arc::new(array.unary::<_, Float64Type>(canonical)))
-        }
-        nested if nested.is_nested() && holds_floats(nested) => {
-            let data = array.to_data();
-            let children = data
-                .child_data()
-                .iter()
-                .map(|child| Ok(canonical_floats(&make_array(child.clone()))?.to_data()));
-            let children = children.collect::<Result<_, ArrowError>>()?;
-            Ok(make_array(data.into_builder().child_data(children).build()?))
-        }
-        _ => Ok(Arc::clone(array)),
-    }
-}
-
-fn holds_floats(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::List(field)
-        | DataType::LargeList(field)
-        | DataType::ListView(field)
-        | DataType::LargeListView(field)
-        | DataType::FixedSizeList(field, _)
-        | DataType::Map(field, _)
-        | DataType::RunEndEncoded(_, field) => holds_floats(field.data_type()),
-        DataType::Struct(fields) => fields.iter().any(|field| holds_floats(field.data_type())),
-        DataType::Union(fields, _) => {
-            fields.iter().any(|(_, field)| holds_floats(field.data_type()))
-        }
-        DataType::Dictionary(_, values) => holds_floats(values),
-        other => other.is_floating(),
     }
 }

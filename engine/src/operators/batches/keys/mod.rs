@@ -17,7 +17,7 @@ mod slots;
 mod table;
 mod words;
 
-pub(crate) use form::{KeyForm, canonical_floats};
+pub(crate) use form::KeyForm;
 pub(crate) use hash::{hash_keys, values};
 pub(crate) use rows::RowCoder;
 pub(crate) use table::{ABSENT, KeyTable, RADIX, RadixOrder};

@@ -8,6 +8,7 @@ use arrow::datatypes::{DataType, Field, Int32Type, Int64Type};
 use proptest::prelude::*;
 
 use super::*;
+use crate::eval::canonical_floats;
 
 fn array(array: impl Array + 'static) -> ArrayRef {
     Arc::new(array)

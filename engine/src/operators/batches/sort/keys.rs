@@ -7,7 +7,7 @@ use arrow::error::ArrowError;
 use arrow::row::{RowConverter, Rows, SortField};
 use millstream_planner::physical::SortOption;
 
-use crate::operators::batches::keys::canonical_floats;
+use crate::eval::canonical_floats;
 
 /// Encodes sort keys of given types and directions.
 pub(crate) struct SortKeys {

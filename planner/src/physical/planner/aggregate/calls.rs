@@ -22,7 +22,7 @@ pub(super) fn split(keys: &[Expr], aggregates: &[Expr], grouping: &Grouping) -> 
     let outputs = aggregates
         .iter()
         .map(|expr| {
-            exprs::rewrite_down(exprs::unalias(expr), &mut |expr| match expr {
+            exprs::rewrite(exprs::unalias(expr), &mut |expr| match expr {
                 Expr::Literal(_) => None,
                 Expr::Aggregate { function: AggregateFn::GroupingId, args, .. } => {
                     Some(grouping.id(keys, args))
