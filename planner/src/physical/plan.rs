@@ -260,7 +260,7 @@ pub enum JoinStrategy {
     NestedLoop,
 }
 
-/// A join. The columns it gives are the left ones, then the right ones (none of these for semi and anti).
+/// A join. The columns it gives are the left ones, then the right ones; for semi and anti those of one side alone.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Join {
     /// The left (probe) side.
@@ -269,6 +269,9 @@ pub struct Join {
     pub right: OpId,
     /// The kind.
     pub kind: JoinKind,
+    /// Semi and anti joins by table: the kind is read the other way round. Given are right rows with a match, or without one, in
+    /// their order. So the table is made of the side whose rows are given.
+    pub mirrored: bool,
     /// The strategy.
     pub strategy: JoinStrategy,
     /// Keys over the left columns.

@@ -1,7 +1,7 @@
 //! Joins of all kinds, by all strategies.
 
-use millstream::functions::{Expr, col, when};
-use millstream::{DataFrame, JoinStrategy, JoinType};
+use millstream::functions::{Expr, col, lit, repeat, when};
+use millstream::{Context, DataFrame, JoinStrategy, JoinType};
 use millstream_tests::matrix::Matrix;
 
 use super::frame;
@@ -164,4 +164,40 @@ fn a_side_larger_than_memory_is_joined() {
             right.select([(col("id") * 7919 % 60_000).alias("id"), col("id").alias("other")]);
         left.join_with(&right, ["id"], JoinType::Inner, Some(JoinStrategy::Hash)).count()
     });
+}
+
+/// Left: ids 20,000 to 39,999, each twice. Right: ids 0 to 39,999, with a text.
+fn large_sides(context: &Context, n: u32) -> (DataFrame, DataFrame) {
+    let context = context.with_partitions(n);
+    let left = context.frame_range(0, 40_000, n).select([
+        (col("id").int_div(2i64) + 20_000i64).alias("id"),
+        repeat(lit("l"), 20).alias("other"),
+    ]);
+    let right = context
+        .frame_range(0, 40_000, n)
+        .select([(col("id") * 7919 % 40_000).alias("id"), repeat(lit("r"), 20).alias("text")]);
+    (left, right)
+}
+
+#[test]
+fn kinds_whose_sides_exceed_memory_keep_their_order() {
+    let twice = || (20_000..40_000i64).flat_map(|id| [Some(id); 2]);
+    let alone = || (0..20_000i64).map(|_| None);
+    let known: [(JoinType, Vec<Option<i64>>); 6] = [
+        (JoinType::Inner, twice().collect()),
+        (JoinType::Left, twice().collect()),
+        (JoinType::Right, twice().chain(alone()).collect()),
+        (JoinType::Full, twice().chain(alone()).collect()),
+        (JoinType::LeftSemi, twice().collect()),
+        (JoinType::LeftAnti, Vec::new()),
+    ];
+    for (kind, rows) in known {
+        Matrix::spilling().rows(rows.into_iter().map(|id| (id,)), |context, n| {
+            let (left, right) = large_sides(context, n);
+            let condition = col("l.id").eq(col("r.id"));
+            let strategy = Some(JoinStrategy::Hash);
+            let joined = left.alias("l").join_on_with(&right.alias("r"), condition, kind, strategy);
+            Ok(joined.select([col("l.id").alias("id")]).to_rdd::<(Option<i64>,)>()?)
+        });
+    }
 }

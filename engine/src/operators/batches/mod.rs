@@ -15,6 +15,7 @@
 
 pub(crate) mod aggregate;
 mod batch;
+mod codec;
 pub(crate) mod join;
 pub(crate) mod keys;
 mod open;

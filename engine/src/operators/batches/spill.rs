@@ -12,7 +12,6 @@ use millstream_shuffle::write::SegmentWriter;
 use super::batch::Batch;
 use super::stream::{BatchStream, BoxBatches};
 use crate::executor::{BlockBuilder, Task, TaskError};
-use crate::rdd::decode_rows;
 
 /// Writes batches to one file by partition. Batches of one partition come back in the order in which they were
 /// written. Nothing is buffered but one block a batch.
@@ -74,7 +73,8 @@ impl Spilled {
     /// The batches of a partition, as often as one likes.
     pub(crate) fn read(&self, task: &Task, partition: u32) -> Result<BoxBatches, TaskError> {
         let reader = self.segment.read(partition)?;
-        Ok(Box::new(SpillReader { task: Rc::clone(task), reader, _file: self.segment.clone() }))
+        let (task, payload, _file) = (Rc::clone(task), Vec::new(), self.segment.clone());
+        Ok(Box::new(SpillReader { task, reader, payload, _file }))
     }
 
     /// Encoded bytes of a partition.
@@ -86,6 +86,8 @@ impl Spilled {
 struct SpillReader {
     task: Task,
     reader: BlockReader,
+    /// Of the block last read: memory for the next.
+    payload: Vec<u8>,
     /// Keeps the file for as long as it is read.
     _file: Segment,
 }
@@ -93,11 +95,9 @@ struct SpillReader {
 impl BatchStream for SpillReader {
     fn next(&mut self) -> Result<Option<RecordBatch>, TaskError> {
         self.task.check()?;
-        let mut payload = Vec::new();
-        let Some(rows) = self.reader.next_into(&mut payload)? else { return Ok(None) };
-        let mut batches = decode_rows::<Batch>(payload, rows as usize)?;
-        match (batches.pop(), batches.is_empty()) {
-            (Some(Batch(batch)), true) => Ok(Some(batch)),
+        let Some(rows) = self.reader.next_into(&mut self.payload)? else { return Ok(None) };
+        match (rows, postcard::take_from_bytes(&self.payload)) {
+            (1, Ok((Batch(batch), []))) => Ok(Some(batch)),
             _ => Err(TaskError::internal("a spilled block is not one batch")),
         }
     }

@@ -125,7 +125,8 @@ fn describe_join(join: &Join, left: &SchemaRef, right: &SchemaRef) -> String {
         let equal = if join.null_safe.get(at) == Some(&true) { "<=>" } else { "=" };
         format!("{} {equal} {}", keys.0.get(at as u32), keys.1.get(at as u32))
     };
-    let mut out = format!("{strategy}Join {}", kind(join.kind));
+    let side = if join.mirrored { "right " } else { "" };
+    let mut out = format!("{strategy}Join {side}{}", kind(join.kind));
     for at in 0..join.left_keys.roots.len().min(KEYS_SHOWN) {
         out += if at == 0 { " on " } else { " AND " };
         out += &key(at);

@@ -33,6 +33,8 @@ struct Sides {
     left: Built,
     right: Built,
     kind: JoinKind,
+    /// As [`Join::mirrored`].
+    mirrored: bool,
     keys: Keys,
     /// Over the left columns, then the right ones.
     residual: Option<Expr>,
@@ -67,7 +69,7 @@ impl Planner<'_> {
             JoinKind::Cross => JoinKind::Inner,
             kind => kind,
         };
-        let mut sides = Sides { left, right, kind, keys, residual, rows };
+        let mut sides = Sides { left, right, kind, mirrored: false, keys, residual, rows };
         if ask.hint == Some(JoinStrategy::NestedLoop) && kind != JoinKind::NullAwareAnti {
             sides = sides.without_keys();
         }
@@ -131,10 +133,7 @@ impl Planner<'_> {
 
     /// Equal keys of both sides in the same partition, the smaller side as the table.
     fn partitioned(&mut self, sides: Sides) -> Result<Built, PlanError> {
-        let swap = matches!(
-            sides.kind,
-            JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full
-        ) && smaller(&sides.left, &sides.right);
+        let swap = sides.kind != JoinKind::NullAwareAnti && smaller(&sides.left, &sides.right);
         let sides = if swap { sides.swapped() } else { sides };
         let sides = self.meet(sides)?;
         self.joined(sides, JoinStrategy::Hash)
@@ -211,6 +210,7 @@ impl Planner<'_> {
             left: sides.left.id,
             right: sides.right.id,
             kind: sides.kind,
+            mirrored: sides.mirrored,
             strategy,
             left_keys: compile(&sides.keys.left, &sides.left.schema)?,
             right_keys: compile(&sides.keys.right, &sides.right.schema)?,
@@ -222,7 +222,7 @@ impl Planner<'_> {
         let scanned = sides.left.scanned.zip(sides.right.scanned);
         let scanned = scanned.map(|(left, right)| left.saturating_add(right));
         let built = Built { id, schema, spread, rows: sides.rows, width: None, scanned };
-        if !sides.keys.swapped {
+        if !sides.keys.swapped || sides.mirrored {
             return Ok(built);
         }
         let (left, right) = (sides.left.schema.len() as u32, sides.right.schema.len() as u32);
@@ -245,7 +245,7 @@ fn smaller(a: &Built, b: &Built) -> bool {
 }
 
 impl Sides {
-    /// The same join with the sides the other way round. Kinds that give rows of the left side alone have none.
+    /// The same join with the sides the other way round.
     fn swapped(self) -> Self {
         let (left, right) = (self.left.schema.len() as u32, self.right.schema.len() as u32);
         let kind = match self.kind {
@@ -253,9 +253,11 @@ impl Sides {
             JoinKind::Right => JoinKind::Left,
             kind => kind,
         };
+        let one_sided = matches!(self.kind, JoinKind::LeftSemi | JoinKind::LeftAnti);
         let moved = |index: u32| if index < left { index + right } else { index - left };
         Self {
             kind,
+            mirrored: self.mirrored ^ one_sided,
             keys: self.keys.swapped(),
             residual: self.residual.map(|residual| exprs::remap(&residual, moved)),
             left: self.right,
@@ -282,7 +284,8 @@ impl Sides {
     fn schema(&self) -> Schema {
         let (left_null, right_null) = match self.kind {
             JoinKind::LeftSemi | JoinKind::LeftAnti | JoinKind::NullAwareAnti => {
-                return Schema::clone(&self.left.schema);
+                let given = if self.mirrored { &self.right } else { &self.left };
+                return Schema::clone(&given.schema);
             }
             JoinKind::Inner | JoinKind::Cross => (false, false),
             JoinKind::Left => (false, true),
@@ -302,6 +305,7 @@ impl Sides {
         let with_table = matches!(strategy, JoinStrategy::Hash | JoinStrategy::Merge);
         let right = || self.right.spread.shifted(self.left.schema.len() as u32);
         match self.kind {
+            _ if self.mirrored => self.right.spread.clone(),
             JoinKind::Inner | JoinKind::Cross if with_table => left.and(right()),
             JoinKind::Right if with_table => right(),
             JoinKind::Right | JoinKind::Full => Spread::of(left.partitions),

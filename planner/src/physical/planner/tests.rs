@@ -195,6 +195,21 @@ fn rows_without_a_match_come_once() {
 }
 
 #[test]
+fn semi_joins_make_their_table_of_the_smaller_side() {
+    let half = table(2, "s", 500_000, &["k", "v"]);
+    for (kind, name) in [(JoinKind::LeftSemi, "semi"), (JoinKind::LeftAnti, "anti")] {
+        let condition = || Some(gt(col(1), col(4)));
+        let mirrored = text(&join(&half, &big(), kind, &[(0, 0)], condition()));
+        let expected = format!("HashJoin right {name} on a = k if v > c");
+        assert!(mirrored.starts_with(&expected), "{mirrored}");
+        let condition = || Some(gt(col(2), col(4)));
+        let plain =
+            text(&join(&big(), &table(3, "u", 900_000, &["x", "y"]), kind, &[(0, 0)], condition()));
+        assert!(plain.starts_with(&format!("HashJoin {name} on a = x if c > y")), "{plain}");
+    }
+}
+
+#[test]
 fn sides_that_meet_already_do_not_move() {
     let sums = aggregate(&big(), vec![col(0)], vec![call(AggregateFn::Sum, col(1))]);
     let other = table(3, "u", 900_000, &["x", "y"]);

@@ -27,12 +27,12 @@ impl Bits {
         self.words[at / 64] >> (at % 64) & 1 == 1
     }
 
-    /// Those from `first` on that are unset, in order.
-    pub(super) fn unset(&self, first: usize) -> impl Iterator<Item = usize> {
-        let mut at = first;
+    /// Those from `first` on that are set, or that are unset, in order.
+    pub(super) fn that_are(&self, set: bool, first: usize) -> impl Iterator<Item = usize> {
+        let (mut at, flip) = (first, if set { 0 } else { u64::MAX });
         std::iter::from_fn(move || {
             while at < self.len {
-                let rest = !self.words[at / 64] >> (at % 64);
+                let rest = (self.words[at / 64] ^ flip) >> (at % 64);
                 if rest == 0 {
                     at = (at / 64 + 1) * 64;
                     continue;

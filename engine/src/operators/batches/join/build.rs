@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
-use arrow::array::{BooleanArray, RecordBatch};
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 
 use super::columns::{Columns, Gatherer};
+use super::keys::KeyMatch;
 use super::plan::Plan;
 use super::side::Layout;
 use super::table::Table;
@@ -86,11 +87,11 @@ impl Loader {
         Ok(true)
     }
 
-    fn push(&mut self, batch: RecordBatch) -> Result<(), TaskError> {
+    /// Adds a stored batch, whether there is room or not.
+    pub(super) fn push(&mut self, batch: RecordBatch) -> Result<(), TaskError> {
         if let Some(batch) = self.sieve.pass(batch)? {
             let keys = self.sieve.layout.keys(&batch);
-            let width = self.sieve.plan.form.width(&keys, batch.num_rows());
-            self.table_bytes += batch.num_rows() * (Table::ROW_BYTES + 2 * width);
+            self.table_bytes += table_bytes(&self.sieve.plan.form, &keys, batch.num_rows());
             self.rows.push(batch)?;
         }
         Ok(())
@@ -118,6 +119,11 @@ impl Loader {
     pub(super) fn into_batches(self) -> Result<(Vec<RecordBatch>, Sieve), TaskError> {
         Ok((self.rows.into_batches()?, self.sieve))
     }
+}
+
+/// What a table takes for some rows while it is made.
+pub(super) fn table_bytes(form: &KeyMatch, keys: &[ArrayRef], rows: usize) -> usize {
+    rows * (Table::ROW_BYTES + 2 * form.width(keys, rows))
 }
 
 /// State of fewer bytes is not worth a spill.

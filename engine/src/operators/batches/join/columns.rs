@@ -10,6 +10,7 @@ use arrow::compute::{concat, interleave, take};
 use arrow::datatypes::{ByteViewType, DataType, SchemaRef};
 use arrow::error::ArrowError;
 
+use super::plan::numbers_of;
 use super::table::split;
 use crate::operators::batches::BATCH_ROWS;
 
@@ -70,6 +71,15 @@ impl Columns {
             (columns.iter().map(|at| Arc::clone(&self.chunks[*at][index])).collect(), rows)
         };
         (0..self.chunk_count()).map(chunk).collect()
+    }
+
+    /// Brings rows into the order of a column of numbers.
+    pub(super) fn sort(&self, rows: &mut [u32], column: usize) {
+        let numbers: Vec<&[u64]> = self.chunks[column].iter().map(numbers_of).collect();
+        rows.sort_unstable_by_key(|row| {
+            let (chunk, place) = split(*row, self.bits);
+            numbers[chunk][place]
+        });
     }
 
     /// Keeps the first columns only.
@@ -259,7 +269,7 @@ pub(super) fn bytes(array: &ArrayRef) -> usize {
 }
 
 /// The array without what it does not show, where that is more than what it shows.
-fn owned(array: ArrayRef) -> ArrayRef {
+pub(super) fn owned(array: ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Utf8View => owned_views(array.as_string_view()).unwrap_or(array),
         DataType::BinaryView => owned_views(array.as_binary_view()).unwrap_or(array),

@@ -1,8 +1,8 @@
 //! Hash joins: the right side becomes a table, which the left side probes as it streams by. If the table does
-//! not fit, [`super::spilled`] takes over; the rows and their order are the same.
+//! not fit, [`super::hybrid`] takes over; the rows and their order are the same.
 //!
 //! Rows come in the order of the left side, those of one left row in the order of the right side; then, where the kind
-//! asks for them, right rows without a match in theirs.
+//! asks for them, right rows with or without a match in theirs.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use arrow::array::RecordBatch;
 
 use super::Build;
 use super::build::{Built, Loader, Seen};
+use super::hybrid::{self, HybridBuild};
 use super::partition::pieces;
 use super::plan::Plan;
 use super::probe::Prober;
 use super::side::{Layout, Stored};
-use super::spilled::{self, SpilledBuild};
 use crate::executor::{TableKey, Task, TaskError};
 use crate::operators::batches::{BatchStream, BoxBatches, batch_of};
 
@@ -35,7 +35,7 @@ pub(super) fn open(task: &Task, plan: Plan, left: BoxBatches, right: Build) -> B
 /// A build side, wherever it went.
 enum Made {
     Table(Arc<Built>),
-    Spilled(SpilledBuild),
+    Hybrid(HybridBuild),
 }
 
 /// Joins: reads the right side, then the left side as it is asked for rows.
@@ -51,7 +51,7 @@ pub(super) fn start(
     };
     let seen = match &made {
         Made::Table(built) => built.seen,
-        Made::Spilled(build) => build.seen,
+        Made::Hybrid(build) => build.seen,
     };
     match shortcut(plan, seen) {
         Some(Shortcut::Nothing) => return Ok(Box::new(|| Ok(None))),
@@ -59,8 +59,12 @@ pub(super) fn start(
         None => {}
     }
     match made {
-        Made::Table(built) => Ok(Box::new(Probe::new(plan, left, built)?)),
-        Made::Spilled(build) => spilled::join(task, plan, left, build),
+        Made::Table(built) => {
+            let side = plan.left_side(false)?;
+            let layout = side.layout.clone();
+            Ok(Box::new(Probe::new(plan, Box::new(Stored::new(left, side)), &layout, built)))
+        }
+        Made::Hybrid(build) => hybrid::join(task, plan, left, build),
     }
 }
 
@@ -71,7 +75,7 @@ fn make(task: &Task, plan: &Rc<Plan>, input: BoxBatches) -> Result<Made, TaskErr
     let mut loader = Loader::new(plan, &layout);
     match loader.load(task, &mut input)? {
         true => Ok(Made::Table(Arc::new(loader.finish()?))),
-        false => Ok(Made::Spilled(spilled::spill_build(task, plan, loader, &layout, &mut input)?)),
+        false => Ok(Made::Hybrid(hybrid::build(task, plan, loader, &layout, &mut input)?)),
     }
 }
 
@@ -133,27 +137,26 @@ fn all_left(plan: &Rc<Plan>, mut left: BoxBatches) -> BoxBatches {
 }
 
 /// The left side as it probes a table in memory.
-struct Probe {
-    left: Stored,
+pub(super) struct Probe {
+    /// Stored batches.
+    left: BoxBatches,
     prober: Prober,
     /// The rest of a large batch.
     rest: Vec<RecordBatch>,
     rows_max: usize,
-    /// At the end of the left side: the next right row to give if it has no match.
-    alone: Option<usize>,
+    /// The left side is at its end.
+    ended: bool,
 }
 
 impl Probe {
-    fn new(plan: &Rc<Plan>, left: BoxBatches, built: Arc<Built>) -> Result<Self, TaskError> {
-        let side = plan.left_side(false)?;
-        let layout: Layout = side.layout.clone();
-        Ok(Self {
-            left: Stored::new(left, side),
-            prober: Prober::new(plan, plan.gives, &layout, built),
-            rest: Vec::new(),
-            rows_max: plan.rows_max,
-            alone: None,
-        })
+    pub(super) fn new(
+        plan: &Rc<Plan>,
+        left: BoxBatches,
+        layout: &Layout,
+        built: Arc<Built>,
+    ) -> Self {
+        let prober = Prober::new(plan, plan.gives, layout, built);
+        Self { left, prober, rest: Vec::new(), rows_max: plan.rows_max, ended: false }
     }
 
     fn next_left(&mut self) -> Result<Option<RecordBatch>, TaskError> {
@@ -172,17 +175,15 @@ impl Probe {
 impl BatchStream for Probe {
     fn next(&mut self) -> Result<Option<RecordBatch>, TaskError> {
         loop {
-            if let Some(first) = self.alone {
-                let Some((batch, next)) = self.prober.alone(first)? else { return Ok(None) };
-                self.alone = Some(next);
-                return Ok(Some(batch));
+            if self.ended {
+                return self.prober.alone();
             }
             if let Some(batch) = self.prober.next()? {
                 return Ok(Some(batch));
             }
             match self.next_left()? {
                 Some(batch) => self.prober.start(batch)?,
-                None => self.alone = Some(0),
+                None => self.ended = true,
             }
         }
     }

@@ -3,21 +3,25 @@
 //! A join gives the same rows in the same order whatever memory there is. What holds for NULL, NaN and -0.0 in keys
 //! is in [`keys`]; which strategy is used, and which side is built, is the planner's decision.
 
+mod aside;
 mod bits;
 mod build;
 mod columns;
+mod filter;
+mod groups;
 mod hash;
+mod hybrid;
 mod keys;
 mod kind;
 mod merge;
 mod nested;
 mod partition;
+mod passes;
 mod plan;
 mod probe;
 mod recut;
 mod runs;
 mod side;
-mod spilled;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -55,7 +59,7 @@ impl Build {
 ///
 /// `RIGHT` and `FULL` joins with a right side that several tasks have whole would give its unmatched rows once a
 /// task; so would [`JoinKind::NullAwareAnti`](millstream_planner::physical::JoinKind) miss a NULL in a part of the
-/// right side. The planner does not ask for these.
+/// right side. Nor can a mirrored join be a broadcast or one without keys. The planner does not ask for these.
 pub(crate) fn open(
     spec: &Join,
     schema: SchemaRef,

@@ -55,7 +55,7 @@ impl Plan {
         right_schema: SchemaRef,
         partition: u32,
     ) -> Result<Self, TaskError> {
-        let gives = Gives::of(join.kind);
+        let gives = Gives::of(join.kind, join.mirrored);
         let types: Vec<DataType> = join
             .left_keys
             .roots
@@ -94,9 +94,9 @@ impl Plan {
         Side::new(&self.join.left_keys, &self.left_schema, all, numbered, self.partition)
     }
 
-    /// The right side, as it is stored. Its rows have numbers if they may be given alone.
+    /// The right side, as it is stored. Its rows have numbers if they are given at the end.
     pub(super) fn right_side(&self) -> Result<Side, TaskError> {
-        let (kept, numbered) = (self.right_kept.clone(), self.gives.right_alone);
+        let (kept, numbered) = (self.right_kept.clone(), self.gives.follows_right());
         Side::new(&self.join.right_keys, &self.right_schema, kept, numbered, self.partition)
     }
 
@@ -171,7 +171,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Right rows without a left one.
+    /// Right rows of which there is one row each, at the end.
     pub(super) fn give_alone(
         &self,
         columns: &Columns,
@@ -179,9 +179,11 @@ impl Plan {
         numbered: bool,
     ) -> Result<RecordBatch, TaskError> {
         let rows = right.len();
-        let types = self.left_schema.fields().iter().map(|field| field.data_type());
-        let mut given: Vec<ArrayRef> =
-            types.map(|data_type| new_null_array(data_type, rows)).collect();
+        let mut given: Vec<ArrayRef> = Vec::with_capacity(self.numbered.fields().len());
+        if self.gives.pairs {
+            let types = self.left_schema.fields().iter().map(|field| field.data_type());
+            given.extend(types.map(|data_type| new_null_array(data_type, rows)));
+        }
         self.give_right(Some((columns, right)), rows, &mut given)?;
         if !numbered {
             return Ok(batch_of(&self.output, given, rows)?);
@@ -203,7 +205,7 @@ pub(super) fn numbers_of(column: &ArrayRef) -> &[u64] {
 
 /// The right columns to store.
 fn kept(join: &Join, gives: Gives, left_columns: usize, right: &SchemaRef) -> Vec<usize> {
-    if gives.pairs {
+    if gives.pairs || gives.follows_right() {
         return (0..right.fields().len()).collect();
     }
     let read = join.residual.as_ref().map(Program::columns).unwrap_or_default();

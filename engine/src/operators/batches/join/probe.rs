@@ -32,6 +32,10 @@ pub(super) struct Prober {
     matched: Vec<bool>,
     /// By build row: whether it has a match.
     right_matched: Bits,
+    /// At the end: the next build row that may be given, or how many of `at_end` have been.
+    next_right: usize,
+    /// Build rows that are given, where they do not lie in their order.
+    at_end: Option<Vec<u32>>,
 }
 
 struct Probed {
@@ -44,7 +48,7 @@ struct Probed {
 impl Prober {
     /// Gives what `gives` says, which may be less than the plan does.
     pub(super) fn new(plan: &Rc<Plan>, gives: Gives, layout: &Layout, built: Arc<Built>) -> Self {
-        let followed = if gives.right_alone { built.columns.rows() } else { 0 };
+        let followed = if gives.follows_right() { built.columns.rows() } else { 0 };
         Self {
             plan: Rc::clone(plan),
             gives,
@@ -56,19 +60,33 @@ impl Prober {
             given: 0,
             matched: Vec::new(),
             right_matched: Bits::new(followed),
+            next_right: 0,
+            at_end: None,
             built,
         }
     }
 
     /// Begins with a stored batch of at most [`Plan::rows_max`] rows.
     pub(super) fn start(&mut self, batch: RecordBatch) -> Result<(), TaskError> {
-        let rows = batch.num_rows();
-        let keys = self.plan.form.keys(&self.layout.keys(&batch), rows)?;
+        let keys = self.plan.form.keys(&self.layout.keys(&batch), batch.num_rows())?;
+        self.start_without(batch, keys, [].iter());
+        Ok(())
+    }
+
+    /// Begins with a stored batch, some rows of which are joined elsewhere: none of their keys is in the table, and they are
+    /// not given for that.
+    pub(super) fn start_without<'a>(
+        &mut self,
+        batch: RecordBatch,
+        keys: Keys,
+        elsewhere: impl Iterator<Item = &'a u32>,
+    ) {
         self.built.table.begin(&keys, &mut self.cursor);
         self.matched.clear();
-        self.matched.resize(rows, false);
+        self.matched.resize(batch.num_rows(), false);
+        // Left rows are given if they have a match, or if they have none: so as what is not given.
+        elsewhere.for_each(|row| self.matched[*row as usize] = self.gives.left_alone);
         self.batch = Some(Probed { batch, keys, settled: 0 });
-        Ok(())
     }
 
     /// The next rows for the batch that was started; `None` at its end.
@@ -120,7 +138,7 @@ impl Prober {
         let (left, right) = (&mut self.left, &mut self.right);
         let open = table.pairs(&probed.keys, &mut self.cursor, limit, left, right);
         self.plan.keep_pairs(&probed.batch, &self.built.columns, left, right)?;
-        if self.gives.right_alone {
+        if self.gives.follows_right() {
             right.iter().for_each(|row| self.right_matched.set(*row as usize));
         }
         if self.plan.gives.follows_left() {
@@ -144,7 +162,11 @@ impl Prober {
     /// Without pairs and conditions it is enough to know that there is a match.
     fn find_rows(&mut self) {
         let Some(probed) = &mut self.batch else { return };
-        self.built.table.mark(&probed.keys, &self.cursor, &mut self.matched);
+        let (keys, cursor) = (&probed.keys, &self.cursor);
+        match self.gives.follows_right() {
+            true => self.built.table.mark_right(keys, cursor, &mut self.right_matched),
+            false => self.built.table.mark(keys, cursor, &mut self.matched),
+        }
         probed.settled = probed.batch.num_rows() as u32;
         self.choose_rows();
     }
@@ -161,14 +183,32 @@ impl Prober {
         self.left.extend((0..self.matched.len()).filter(wanted).map(|row| row as u32));
     }
 
-    /// The first build rows from `first` on that have no match, and where to go on; `None` at the end.
-    pub(super) fn alone(&self, first: usize) -> Result<Option<(RecordBatch, usize)>, TaskError> {
-        let unset = self.right_matched.unset(first).take(self.plan.rows_max);
-        let rows: Vec<u32> = unset.map(|row| row as u32).collect();
-        let Some(last) = rows.last() else { return Ok(None) };
+    /// The next build rows that are given by whether they have a match, once all batches have been probed; `None`
+    /// at the end.
+    pub(super) fn alone(&mut self) -> Result<Option<RecordBatch>, TaskError> {
+        if !self.gives.follows_right() {
+            return Ok(None);
+        }
         let numbered = self.layout.number.is_some();
-        let batch = self.plan.give_alone(&self.built.columns, &rows, numbered)?;
-        Ok(Some((batch, *last as usize + 1)))
+        let wanted = |first| {
+            let rows = self.right_matched.that_are(self.gives.right_matched, first);
+            rows.map(|row| row as u32)
+        };
+        let rows: Vec<u32> = match (numbered, &self.at_end) {
+            (false, _) => wanted(self.next_right).take(self.plan.rows_max).collect(),
+            (true, Some(rows)) => {
+                rows.iter().skip(self.next_right).take(self.plan.rows_max).copied().collect()
+            }
+            (true, None) => {
+                let mut rows: Vec<u32> = wanted(0).collect();
+                self.built.columns.sort(&mut rows, self.plan.right_kept.len());
+                self.at_end = Some(rows);
+                return self.alone();
+            }
+        };
+        let Some(last) = rows.last() else { return Ok(None) };
+        self.next_right = if numbered { self.next_right + rows.len() } else { *last as usize + 1 };
+        self.plan.give_alone(&self.built.columns, &rows, numbered).map(Some)
     }
 }
 

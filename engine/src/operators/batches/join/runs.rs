@@ -13,9 +13,13 @@ use super::plan::numbers_of;
 use crate::executor::{Task, TaskError};
 use crate::operators::batches::{BatchStream, BoxBatches, SpillWriter, Spilled, batch_of};
 
-/// Runs merged at a time.
-const FAN_IN: usize = 24;
-/// What is held of each run while they are merged, or about so much.
+/// Runs merged at a time, if memory is ample.
+const FAN_IN_MAX: usize = 128;
+/// Or when there is hardly any.
+const FAN_IN_MIN: usize = 8;
+/// What is held of each run while they are merged, or about so much: of that, a piece as it is, and a window of the file.
+const RUN_BYTES: usize = 1 << 20;
+/// What is written at a time.
 const PIECE_BYTES: usize = 128 << 10;
 
 /// Runs of batches whose last column is their numbers.
@@ -23,6 +27,8 @@ pub(super) struct Runs {
     task: Task,
     schema: SchemaRef,
     rows_max: usize,
+    /// Runs merged at a time.
+    fan_in: usize,
     /// Those of a higher tier are merged ones, and earlier.
     tiers: Vec<Vec<Spilled>>,
 }
@@ -48,10 +54,12 @@ impl RunWriter {
 
 impl Runs {
     pub(super) fn new(task: &Task, schema: &SchemaRef, rows_max: usize) -> Self {
+        let fan_in = task.runtime.budget.floor() as usize / RUN_BYTES;
         Self {
             task: Task::clone(task),
             schema: SchemaRef::clone(schema),
             rows_max,
+            fan_in: fan_in.clamp(FAN_IN_MIN, FAN_IN_MAX),
             tiers: Vec::new(),
         }
     }
@@ -71,7 +79,7 @@ impl Runs {
                 self.tiers.push(Vec::new());
             }
             self.tiers[tier].push(run);
-            if self.tiers[tier].len() < FAN_IN {
+            if self.tiers[tier].len() < self.fan_in {
                 break;
             }
             run = self.merged(tier)?;
@@ -82,7 +90,7 @@ impl Runs {
     /// The runs of a tier as one.
     fn merged(&mut self, tier: usize) -> Result<Spilled, TaskError> {
         let runs = std::mem::take(&mut self.tiers[tier]);
-        let mut merge = Merge::new(&self.task, &self.schema, self.rows_max, &runs)?;
+        let mut merge = Merge::new(&self.schema, self.rows_max, self.open(&runs)?)?;
         let mut writer = self.begin()?;
         while let Some(batch) = merge.next()? {
             writer.write(&batch)?;
@@ -90,9 +98,13 @@ impl Runs {
         writer.writer.finish()
     }
 
-    /// All rows in the order of their numbers, and without these.
-    pub(super) fn finish(mut self, output: &SchemaRef) -> Result<BoxBatches, TaskError> {
-        while self.tiers.iter().map(Vec::len).sum::<usize>() > FAN_IN {
+    fn open(&self, runs: &[Spilled]) -> Result<Vec<BoxBatches>, TaskError> {
+        runs.iter().map(|run| run.read(&self.task, 0)).collect()
+    }
+
+    /// Merges runs until so few are left that they can be read at the same time.
+    pub(super) fn settle(&mut self) -> Result<(), TaskError> {
+        while self.tiers.iter().map(Vec::len).sum::<usize>() > self.fan_in {
             let Some(lowest) = self.tiers.iter().position(|tier| !tier.is_empty()) else { break };
             let run = self.merged(lowest)?;
             match self.tiers.get_mut(lowest + 1) {
@@ -100,8 +112,21 @@ impl Runs {
                 None => self.tiers.push(vec![run]),
             }
         }
-        let runs: Vec<Spilled> = self.tiers.into_iter().rev().flatten().collect();
-        let mut merge = Merge::new(&self.task, &self.schema, self.rows_max, &runs)?;
+        Ok(())
+    }
+
+    /// All rows in the order of their numbers, and without these. The last run may come without having been written.
+    pub(super) fn finish(
+        mut self,
+        last: Option<BoxBatches>,
+        output: &SchemaRef,
+    ) -> Result<BoxBatches, TaskError> {
+        self.settle()?;
+        let runs: Vec<Spilled> =
+            std::mem::take(&mut self.tiers).into_iter().rev().flatten().collect();
+        let mut inputs = self.open(&runs)?;
+        inputs.extend(last);
+        let mut merge = Merge::new(&self.schema, self.rows_max, inputs)?;
         let output = SchemaRef::clone(output);
         Ok(Box::new(move || {
             let Some(batch) = merge.next()? else { return Ok(None) };
@@ -129,20 +154,19 @@ struct Run {
 
 impl Merge {
     fn new(
-        task: &Task,
         schema: &SchemaRef,
         rows_max: usize,
-        runs: &[Spilled],
+        inputs: Vec<BoxBatches>,
     ) -> Result<Self, TaskError> {
         let mut merge = Self {
             schema: SchemaRef::clone(schema),
             rows_max,
-            runs: Vec::with_capacity(runs.len()),
-            next: BinaryHeap::with_capacity(runs.len()),
+            next: BinaryHeap::with_capacity(inputs.len()),
+            runs: Vec::with_capacity(inputs.len()),
         };
-        for run in runs {
+        for input in inputs {
             let batch = RecordBatch::new_empty(SchemaRef::clone(schema));
-            merge.runs.push(Run { input: run.read(task, 0)?, batch, row: 0, held: None });
+            merge.runs.push(Run { input, batch, row: 0, held: None });
             merge.advance(merge.runs.len() - 1)?;
         }
         Ok(merge)

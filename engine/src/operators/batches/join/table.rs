@@ -5,6 +5,7 @@
 //! rows and a small Bloom filter of their hashes, so that most keys that are not there cost one cache miss. The table
 //! is made once, when all keys are known, and never changes.
 
+use super::bits::Bits;
 use super::keys::{Keys, Values};
 use arrow::row::Rows;
 
@@ -235,25 +236,56 @@ impl Table {
 
     /// Marks the probe rows that have a match at all.
     pub(super) fn mark(&self, keys: &Keys, cursor: &Cursor, matched: &mut [bool]) {
-        let mut each = |equal: &dyn Fn(usize, usize) -> bool| {
+        if let (StoredKeys::Words(stored), Values::Words(words)) = (&self.keys, &keys.values) {
+            for span in &cursor.spans {
+                let places = &stored[span.start as usize..span.end as usize];
+                matched[span.row as usize] |= places.contains(&words[span.row as usize]);
+            }
+            return;
+        }
+        self.with_equal(keys, &mut |equal| {
             for span in &cursor.spans {
                 let mut places = span.start as usize..span.end as usize;
                 matched[span.row as usize] |= places.any(|at| equal(at, span.row as usize));
             }
-        };
+        });
+    }
+
+    /// Marks the build rows that have a match.
+    pub(super) fn mark_right(&self, keys: &Keys, cursor: &Cursor, matched: &mut Bits) {
+        if let (StoredKeys::Words(stored), Values::Words(words)) = (&self.keys, &keys.values) {
+            for span in &cursor.spans {
+                let word = words[span.row as usize];
+                let places = span.start as usize..span.end as usize;
+                places.filter(|at| stored[*at] == word).for_each(|at| self.set(at, matched));
+            }
+            return;
+        }
+        self.with_equal(keys, &mut |equal| {
+            for span in &cursor.spans {
+                let places = span.start as usize..span.end as usize;
+                let equal = places.filter(|at| equal(*at, span.row as usize));
+                equal.for_each(|at| self.set(at, matched));
+            }
+        });
+    }
+
+    #[inline]
+    fn set(&self, at: usize, rows: &mut Bits) {
+        rows.set(self.rows[at] as usize);
+    }
+
+    /// Runs what asks whether the key at a place is that of a probe row.
+    fn with_equal(&self, keys: &Keys, run: &mut dyn FnMut(&dyn Fn(usize, usize) -> bool)) {
         match (&self.keys, &keys.values) {
             (StoredKeys::Words(stored), Values::Words(words)) => {
-                for span in &cursor.spans {
-                    let word = words[span.row as usize];
-                    let places = &stored[span.start as usize..span.end as usize];
-                    matched[span.row as usize] |= places.contains(&word);
-                }
+                run(&|at, row| stored[at] == words[row]);
             }
             (StoredKeys::Pairs(stored), Values::Pairs(pairs)) => {
-                each(&|at, row| stored[at] == pairs[row]);
+                run(&|at, row| stored[at] == pairs[row]);
             }
             (StoredKeys::Encoded { chunks, bits, tags }, Values::Encoded(rows)) => {
-                each(&|at, row| {
+                run(&|at, row| {
                     let (chunk, place) = split(self.rows[at], *bits);
                     tags[at] == tag(keys.hashes[row])
                         && chunks[chunk].row(place).data() == rows.row(row).data()

@@ -2,6 +2,7 @@
 
 mod known;
 mod random;
+mod spilled;
 
 use std::sync::Arc;
 
@@ -49,6 +50,7 @@ pub(super) struct Case {
     pub(super) left_keys: Vec<usize>,
     pub(super) right_keys: Vec<usize>,
     pub(super) null_safe: bool,
+    pub(super) mirrored: bool,
     /// Of left, then right columns.
     pub(super) residual: Option<(usize, BinaryOp, usize)>,
     /// Rows of the batches in which both sides come.
@@ -58,7 +60,31 @@ pub(super) struct Case {
 impl Case {
     pub(super) fn on(left: RecordBatch, right: RecordBatch, keys: &[usize]) -> Self {
         let (left_keys, right_keys) = (keys.to_vec(), keys.to_vec());
-        Self { left, right, left_keys, right_keys, null_safe: false, residual: None, cut: 3 }
+        Self {
+            left,
+            right,
+            left_keys,
+            right_keys,
+            null_safe: false,
+            mirrored: false,
+            residual: None,
+            cut: 3,
+        }
+    }
+
+    /// The same semi or anti join with its sides the other way round.
+    pub(super) fn mirrored(&self) -> Self {
+        let (left, right) = (self.left.num_columns(), self.right.num_columns());
+        let moved = |at: usize| if at < left { at + right } else { at - left };
+        Self {
+            left: self.right.clone(),
+            right: self.left.clone(),
+            left_keys: self.right_keys.clone(),
+            right_keys: self.left_keys.clone(),
+            mirrored: true,
+            residual: self.residual.map(|(one, op, other)| (moved(one), op, moved(other))),
+            ..*self
+        }
     }
 
     fn pairs_schema(&self) -> SchemaRef {
@@ -72,6 +98,7 @@ impl Case {
     pub(super) fn spec(&self, kind: JoinKind, strategy: JoinStrategy) -> (Join, SchemaRef) {
         let pairs = self.pairs_schema();
         let given = match kind {
+            _ if self.mirrored => self.right.schema(),
             JoinKind::LeftSemi | JoinKind::LeftAnti | JoinKind::NullAwareAnti => self.left.schema(),
             _ => Arc::clone(&pairs),
         };
@@ -80,6 +107,7 @@ impl Case {
             left: OpId(0),
             right: OpId(1),
             kind,
+            mirrored: self.mirrored,
             strategy,
             left_keys: columns(&self.left.schema(), &self.left_keys),
             right_keys: columns(&self.right.schema(), &self.right_keys),

@@ -101,6 +101,13 @@ proptest! {
             let expected = naive(&case, &left, &right, kind);
             prop_assert_eq!(&case.run(kind, JoinStrategy::Hash, AMPLE), &expected, "{:?}", kind);
             prop_assert_eq!(&case.run(kind, JoinStrategy::Hash, TINY), &expected, "{:?}", kind);
+            if matches!(kind, JoinKind::LeftSemi | JoinKind::LeftAnti) {
+                let case = case.mirrored();
+                for limit in [AMPLE, TINY] {
+                    let rows = case.run(kind, JoinStrategy::Hash, limit);
+                    prop_assert_eq!(&rows, &expected, "mirrored {:?}", kind);
+                }
+            }
         }
     }
 
