@@ -2,6 +2,7 @@
 
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
+pub(crate) use millstream_planner::expr::type_name;
 use thiserror::Error;
 
 use crate::executor::TaskError;
@@ -77,25 +78,6 @@ impl EvalError {
 impl From<EvalError> for TaskError {
     fn from(error: EvalError) -> Self {
         Self::Data(error.to_string())
-    }
-}
-
-/// A type as users know it: `decimal(15, 2)` and not `Decimal128(15, 2)`.
-pub(crate) fn type_name(data_type: &DataType) -> String {
-    match data_type {
-        DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale) => {
-            format!("decimal({precision}, {scale})")
-        }
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "string".to_owned(),
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => "binary".to_owned(),
-        DataType::Date32 => "date".to_owned(),
-        DataType::Timestamp(_, None) => "timestamp".to_owned(),
-        DataType::Timestamp(_, Some(zone)) => format!("timestamp({zone})"),
-        DataType::Interval(_) => "interval".to_owned(),
-        DataType::List(item) | DataType::LargeList(item) => {
-            format!("list({})", type_name(item.data_type()))
-        }
-        other => other.to_string().to_lowercase(),
     }
 }
 

@@ -123,7 +123,7 @@ mod tests {
     fn the_smallest_integer_has_no_negative_but_under_a_null_it_does_not_matter() {
         let value = Value::of(Int64Array::from(vec![Some(1), None, Some(i64::MIN)]));
         let error = apply(UnaryOp::Negate, &value).unwrap_err().to_string();
-        assert_eq!(error, "-(-9223372036854775808) does not fit into int64");
+        assert_eq!(error, "-(-9223372036854775808) does not fit into bigint");
         let nulls = Some(vec![true, false].into());
         let value = Value::of(Int64Array::new(vec![7, i64::MIN].into(), nulls));
         let negative = apply(UnaryOp::Negate, &value).unwrap();

@@ -39,6 +39,17 @@ pub(crate) fn is_volatile(expr: &Expr) -> bool {
     })
 }
 
+/// Whether there may be values for which it fails. Some of those that do not fail are among them.
+pub(crate) fn may_fail(expr: &Expr) -> bool {
+    any(expr, |expr| match expr {
+        Expr::Binary { op, .. } => !op.is_comparison(),
+        Expr::Unary { op, .. } => *op == UnaryOp::Negate,
+        Expr::Cast { lenient, .. } => !lenient && as_constant(expr).is_none(),
+        Expr::Call { .. } | Expr::Udf { .. } => true,
+        _ => false,
+    })
+}
+
 /// Whether it calls code of the user's.
 pub(crate) fn has_udf(expr: &Expr) -> bool {
     any(expr, |expr| matches!(expr, Expr::Udf { .. }))
@@ -73,10 +84,34 @@ pub(crate) fn try_remap(expr: &Expr, to: impl Fn(u32) -> Option<u32>) -> Option<
 
 /// The expression over what `columns` are computed from.
 pub(crate) fn substitute(expr: &Expr, columns: &[Expr]) -> Expr {
-    map_fields(expr, |index| match columns.get(index as usize) {
-        Some(column) => unalias(column).clone(),
+    map_fields(expr, |index| match columns.get(index as usize).map(unalias) {
+        Some(Expr::Literal(value)) => settled(value.clone()),
+        Some(column) => column.clone(),
         None => Expr::Field(index),
     })
+}
+
+/// A value that takes the place of an operation or a column. The type of an operation may depend on whether an argument
+/// is written out, as decimals have the digits of an integer beside them; so that no type changes, it is one that is
+/// not: a cast to its own type.
+pub(crate) fn settled(value: Scalar) -> Expr {
+    let to = value.data_type();
+    match to.is_numeric() || matches!(to, arrow_schema::DataType::Interval(_)) {
+        true => Expr::Cast { expr: Expr::Literal(value).into(), to, lenient: false },
+        false => Expr::Literal(value),
+    }
+}
+
+/// The value, if it is written out or [`settled`].
+pub(crate) fn as_constant(expr: &Expr) -> Option<&Scalar> {
+    match unalias(expr) {
+        Expr::Literal(value) => Some(value),
+        Expr::Cast { expr, to, .. } => match unalias(expr) {
+            Expr::Literal(value) if value.data_type() == *to => Some(value),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// The columns `outer` over what the columns `inner` are computed from. `None` where something would be computed

@@ -125,7 +125,10 @@ pub(super) fn expression(expr: &Expr, schema: &Schema, fold: &dyn Fold) -> Optio
         changed |= new.is_some();
         new
     });
-    changed.then_some(new)
+    changed.then(|| match exprs::as_constant(&new) {
+        Some(value) => Expr::Literal(value.clone()),
+        None => new,
+    })
 }
 
 fn step(expr: &Expr, schema: &Schema, fold: &dyn Fold) -> Option<Expr> {
@@ -147,11 +150,33 @@ fn step(expr: &Expr, schema: &Schema, fold: &dyn Fold) -> Option<Expr> {
             let op = if *negated { BinaryOp::NotEq } else { BinaryOp::Eq };
             Some(Expr::Binary { op, left: expr.clone(), right: list[0].clone() })
         }
+        // The types of these do not depend on what is written out.
+        Expr::Binary { op, .. } if op.is_comparison() => {
+            constant(expr, fold).or_else(|| written_out(expr))
+        }
+        Expr::InList { .. } => constant(expr, fold).or_else(|| written_out(expr)),
         _ => constant(expr, fold),
     }
 }
 
+/// The expression with its constant arguments as values.
+fn written_out(expr: &Expr) -> Option<Expr> {
+    let mut new = expr.clone();
+    let mut changed = false;
+    for child in new.children_mut() {
+        if let (Expr::Cast { .. }, Some(value)) = (exprs::unalias(child), exprs::as_constant(child))
+        {
+            *child = Expr::Literal(value.clone()).into();
+            changed = true;
+        }
+    }
+    changed.then_some(new)
+}
+
 fn constant(expr: &Expr, fold: &dyn Fold) -> Option<Expr> {
+    if exprs::as_constant(expr).is_some() {
+        return None;
+    }
     let kind = matches!(
         expr,
         Expr::Unary { .. }
@@ -163,10 +188,10 @@ fn constant(expr: &Expr, fold: &dyn Fold) -> Option<Expr> {
             | Expr::Call { .. }
     );
     let children = expr.children();
-    let constants = !children.is_empty()
-        && children.iter().all(|child| matches!(exprs::unalias(child), Expr::Literal(_)));
+    let constants =
+        !children.is_empty() && children.iter().all(|child| exprs::as_constant(child).is_some());
     let known = kind && constants && !exprs::is_volatile(expr);
-    if known { fold.fold(expr).map(Expr::Literal) } else { None }
+    if known { fold.fold(expr).map(exprs::settled) } else { None }
 }
 
 fn truth(value: bool) -> Expr {
@@ -221,8 +246,15 @@ fn factored(terms: &[ExprRef]) -> Option<Expr> {
         return None;
     }
     let (first, others) = branches.split_first()?;
-    let in_all = |term: &&Expr| others.iter().all(|branch| branch.contains(term));
-    let common: Vec<Expr> = first.iter().filter(in_all).cloned().collect();
+    // What stands behind another condition may be kept by it from rows on which it fails.
+    let leads =
+        |(at, term): (usize, &Expr)| others.iter().all(|branch| branch.get(at) == Some(term));
+    let leading = first.iter().enumerate().take_while(|(at, term)| leads((*at, term))).count();
+    let in_all = |(at, term): &(usize, &Expr)| {
+        *at < leading || !exprs::may_fail(term) && others.iter().all(|branch| branch.contains(term))
+    };
+    let common = first.iter().enumerate().filter(in_all);
+    let common: Vec<Expr> = common.map(|(_, term)| term.clone()).collect();
     if common.is_empty() || common.iter().any(exprs::is_volatile) {
         return None;
     }
@@ -351,10 +383,8 @@ mod tests {
     impl Fold for Adds {
         fn fold(&self, expr: &Expr) -> Option<Scalar> {
             let Expr::Binary { op: BinaryOp::Add, left, right } = expr else { return None };
-            match (&**left, &**right) {
-                (Expr::Literal(Scalar::Int64(a)), Expr::Literal(Scalar::Int64(b))) => {
-                    a.checked_add(*b).map(Scalar::Int64)
-                }
+            match (exprs::as_constant(left)?, exprs::as_constant(right)?) {
+                (Scalar::Int64(a), Scalar::Int64(b)) => a.checked_add(*b).map(Scalar::Int64),
                 _ => None,
             }
         }
@@ -404,6 +434,17 @@ mod tests {
         assert_eq!(simple(plan), "a = b AND (c = 1 OR c = 2)");
         assert_eq!(simple(or([k(), and([k(), x(1)])])), "a = b");
         assert_eq!(simple(or([and([k(), x(1)]), x(2)])), "a = b AND c = 1 OR c = 2");
+    }
+
+    #[test]
+    fn what_a_condition_guards_stays_behind_it() {
+        let inverse = || gt(binary(BinaryOp::IntegerDivide, lit(10_i64), col(0)), lit(2_i64));
+        let less = || binary(BinaryOp::Lt, col(0), lit(0_i64));
+        let more = || gt(col(0), lit(0_i64));
+        let guarded = or([and([more(), inverse()]), and([less(), inverse()])]);
+        assert_eq!(simple(guarded), "a > 0 AND 10 DIV a > 2 OR a < 0 AND 10 DIV a > 2");
+        let led = or([and([inverse(), more()]), and([inverse(), less()])]);
+        assert_eq!(simple(led), "10 DIV a > 2 AND (a > 0 OR a < 0)");
     }
 
     #[test]

@@ -180,13 +180,11 @@ pub fn can_cast(from: &DataType, to: &DataType) -> bool {
         (Boolean, to) => to.is_numeric() || *to == Utf8View,
         (from, Boolean) => from.is_numeric() || *from == Utf8View,
         (Utf8View, BinaryView) | (BinaryView, Utf8View) => true,
+        (Utf8View, Duration(_)) => false,
         (Utf8View, to) => to.is_numeric() || is_time(to) || matches!(to, Interval(_)),
         (from, Utf8View) => is_scalar(from),
-        (Date32, Timestamp(..)) | (Timestamp(..), Date32 | Timestamp(..) | Time64(_)) => true,
-        (Timestamp(..) | Date32 | Duration(_), Int64) | (Int64, Timestamp(..) | Duration(_)) => {
-            true
-        }
-        (Date32, Int32) | (Int32, Date32) => true,
+        (Date32, Timestamp(..)) | (Timestamp(..), Date32 | Timestamp(..)) => true,
+        (Timestamp(..) | Duration(_), Int64) | (Int64, Timestamp(..) | Duration(_)) => true,
         (Duration(_), Interval(_)) | (Interval(_), Duration(_)) => true,
         (List(from), List(to)) => can_cast(from.data_type(), to.data_type()),
         (Map(from, _), Map(to, _)) => can_cast(from.data_type(), to.data_type()),

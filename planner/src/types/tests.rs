@@ -183,6 +183,8 @@ fn errors_say_what_does_not_go_together() {
         "cannot combine the bits of double and int in `f64 | 1`: cast to a number with `.cast(..)`",
     );
     fails(col("ints").cast(Int32), "cannot cast list<int> to int in `CAST(ints AS int)`");
+    fails(col("i32").cast(Date32), "cannot cast int to date in `CAST(i32 AS date)`");
+    fails(col("d").try_cast(Int64), "cannot cast date to bigint in `TRY_CAST(d AS bigint)`");
     fails(
         when(col("b"), 1).otherwise(col("d")),
         "cannot mix in CASE int and date in `CASE WHEN b THEN 1 ELSE d END`: cast one of them with `.cast(..)`",

@@ -89,3 +89,29 @@ fn of_columns<const N: usize>(
     let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
     context.from_batches(batch.schema(), [batch])
 }
+
+#[test]
+fn a_condition_guards_what_stands_behind_it_in_each_alternative() {
+    let known: Vec<(i64,)> = vec![(2,)];
+    check(&known, |items| {
+        let five = || lit(10i64).int_div(col("id") - 4).eq(lit(-5i64));
+        let guarded = col("id").gt(4).and(five()).or(col("id").lt(4).and(five()));
+        items.filter(guarded).select(["id"])
+    });
+}
+
+#[test]
+fn what_turns_out_to_be_constant_does_not_change_the_type_beside_it() {
+    use arrow::datatypes::DataType;
+    // 1.00 / 3 has thirteen digits where 3 is any `int`, and six where it is written out.
+    check(&[("0.3333333333333".to_owned(), "0.3333333333333".to_owned())], |items| {
+        let one = lit(1).cast(DataType::Decimal128(7, 2));
+        let row = items.limit(1).select([one.alias("one"), lit(3).alias("three")]);
+        let sum = (col("one") / (lit(1) + lit(2))).alias("sum");
+        let column = (col("one") / col("three")).alias("column");
+        row.select([sum, column]).select([
+            col("sum").cast(DataType::Utf8View).alias("sum"),
+            col("column").cast(DataType::Utf8View).alias("column"),
+        ])
+    });
+}

@@ -90,21 +90,21 @@ fn integers() {
         Op::Add,
         1i64,
         long.clone(),
-        "9223372036854775807 + 1 does not fit into int64 (try_add gives NULL for it)",
+        "9223372036854775807 + 1 does not fit into bigint (try_add gives NULL for it)",
     );
     fails(
         -2i64,
         Op::Subtract,
         i64::MAX,
         long.clone(),
-        "(-2) - 9223372036854775807 does not fit into int64 (try_subtract gives NULL for it)",
+        "(-2) - 9223372036854775807 does not fit into bigint (try_subtract gives NULL for it)",
     );
     fails(
         i64::MIN,
         Op::IntegerDivide,
         -1i64,
         long.clone(),
-        "(-9223372036854775808) div (-1) does not fit into int64",
+        "(-9223372036854775808) div (-1) does not fit into bigint",
     );
     fails(1i64, Op::IntegerDivide, 0i64, long.clone(), "division by zero: 1 div 0");
     fails(1i64, Op::Remainder, 0i64, long, "division by zero: 1 % 0");
@@ -113,21 +113,21 @@ fn integers() {
         Op::Add,
         100u8,
         DataType::UInt8,
-        "200 + 100 does not fit into uint8 (try_add gives NULL for it)",
+        "200 + 100 does not fit into unsigned tinyint (try_add gives NULL for it)",
     );
     fails(
         1u64,
         Op::Subtract,
         2u64,
         DataType::UInt64,
-        "1 - 2 does not fit into uint64 (try_subtract gives NULL for it)",
+        "1 - 2 does not fit into unsigned bigint (try_subtract gives NULL for it)",
     );
     fails(
         46_341i32,
         Op::Multiply,
         46_341i32,
         DataType::Int32,
-        "46341 * 46341 does not fit into int32 (try_multiply gives NULL for it)",
+        "46341 * 46341 does not fit into int (try_multiply gives NULL for it)",
     );
 }
 
@@ -181,7 +181,7 @@ fn decimals() {
         Op::Add,
         dec(1, 38, 0),
         DataType::Decimal128(38, 0),
-        "99999999999999999999999999999999999999 + 1 does not fit into decimal(38, 0) (try_add gives NULL for it)",
+        "99999999999999999999999999999999999999 + 1 does not fit into decimal(38,0) (try_add gives NULL for it)",
     );
     // What 128 bits wrap.
     fails(
@@ -190,7 +190,7 @@ fn decimals() {
         dec(most, 38, 0),
         DataType::Decimal128(38, 0),
         "99999999999999999999999999999999999999 * 99999999999999999999999999999999999999 does not fit into \
-         decimal(38, 0) (try_multiply gives NULL for it)",
+         decimal(38,0) (try_multiply gives NULL for it)",
     );
     fails(
         dec(15, 5, 1),
@@ -219,7 +219,7 @@ fn wide_decimals() {
     assert_eq!(text, format!("1{}", "0".repeat(74)));
     let most = wide(10i128.pow(38), 0);
     let failed = apply(Op::Multiply, &most, &most, &DataType::Decimal256(76, 0)).unwrap_err();
-    assert!(failed.to_string().contains("does not fit into decimal(76, 0)"));
+    assert!(failed.to_string().contains("does not fit into decimal(76,0)"));
 }
 
 #[test]

@@ -52,6 +52,10 @@ pub(super) fn cast(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<Arr
             let values = array.as_primitive::<Decimal128Type>();
             Ok(Arc::new(BooleanArray::from_unary(values, |value| value != 0)))
         }
+        (Decimal256(..), Boolean) => {
+            let values = array.as_primitive::<Decimal256Type>();
+            Ok(Arc::new(BooleanArray::from_unary(values, |value| value != i256::ZERO)))
+        }
         (Boolean, Decimal128(..) | Decimal256(..)) => {
             cast(&by_arrow(array, &DataType::Int64, lenient)?, to, lenient)
         }

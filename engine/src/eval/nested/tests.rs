@@ -159,7 +159,7 @@ fn sums() {
         F::ListSum,
         &[list(&[nines, 1], 38)],
         &DataType::Decimal128(38, 2),
-        "does not fit into decimal(38, 2)",
+        "does not fit into decimal(38,2)",
     );
     fails(F::ListSum, &[list(&[nines; 3], 38)], &DataType::Decimal128(38, 2), "does not fit");
 }

@@ -18,6 +18,7 @@ mod batch;
 mod codec;
 pub(crate) mod join;
 pub(crate) mod keys;
+mod metered;
 mod open;
 mod rowwise;
 mod scatter;

@@ -185,7 +185,8 @@ impl Parts {
         }
     }
 
-    /// Of `(a = 1 AND b = 2) OR (a = 3 AND b = 4)`, each side passes `a = 1 OR a = 3`, `b = 2 OR b = 4`.
+    /// Of `(a = 1 AND b = 2) OR (a = 3 AND b = 4)`, each side passes `a = 1 OR a = 3`, `b = 2 OR b = 4`. Without those that
+    /// may fail: what kept them from rows may be of the other side.
     fn imply_by_branches(&mut self) {
         const BRANCHES_MAX: usize = 32;
         if !matches!(self.kind, JoinKind::Inner | JoinKind::LeftSemi) {
@@ -202,7 +203,8 @@ impl Parts {
             for side in [Side::Left, Side::Right] {
                 let of_side = |branch: &Expr| {
                     let terms = exprs::conjuncts(branch).into_iter();
-                    exprs::all_of(terms.filter(|term| self.side(term) == side).collect())
+                    let passes = |term: &Expr| self.side(term) == side && !exprs::may_fail(term);
+                    exprs::all_of(terms.filter(passes).collect())
                 };
                 let implied: Option<Vec<Expr>> = branches.iter().map(of_side).collect();
                 if let Some(implied) = implied {
