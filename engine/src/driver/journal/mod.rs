@@ -156,8 +156,8 @@ impl Journal {
         self.inner.lock().known.take_outputs(print, basis)
     }
 
-    /// What the tasks of a stage have added to accumulators in earlier runs; handed out once.
-    pub(crate) fn take_updates(&self, print: Print) -> Vec<Updates> {
+    /// What the tasks of a stage have added to accumulators in earlier runs, by partition; handed out once.
+    pub(crate) fn take_updates(&self, print: Print) -> Vec<(u32, Updates)> {
         self.inner.lock().known.take_updates(print)
     }
 
