@@ -14,9 +14,11 @@
 //! | `udf` | functions of the user's |
 //! | `describe` | figures of columns |
 //! | `explain` | plans for reading |
+//! | `built_in` | the code of all these, by name |
 //! | `run` | from a plan to stages, tasks and rows |
 
 mod actions;
+mod built_in;
 mod create;
 mod describe;
 mod explain;
@@ -35,6 +37,7 @@ use std::sync::Arc;
 use millstream_planner::error::PlanError;
 use millstream_planner::logical::{PlanRef, Schema};
 
+pub(crate) use built_in::{actions, map_sides, operations};
 pub use group::GroupBy;
 pub use millstream_planner::expr::IntoColumn;
 pub use names::IntoColumns;

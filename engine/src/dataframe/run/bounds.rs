@@ -47,13 +47,13 @@ impl Prepare for FindBounds {
 }
 
 #[derive(Serialize, Deserialize)]
-struct DrawKeys {
+pub(in crate::dataframe) struct DrawKeys {
     keys: Program,
     options: Vec<SortOption>,
     rows: usize,
 }
 
-struct Sample;
+pub(in crate::dataframe) struct Sample;
 
 impl Action for Sample {
     type Params = DrawKeys;
