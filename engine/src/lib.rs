@@ -41,6 +41,8 @@ mod rdd;
 pub mod scheduler;
 mod shared;
 pub mod text;
+#[cfg(feature = "tool")]
+pub mod tool;
 
 /// The Arrow that columns, schemas and types are of: `millstream::arrow::datatypes::DataType` goes into a cast.
 pub use arrow;
@@ -75,6 +77,7 @@ pub use text::Text;
 /// | `MILLSTREAM_SLOTS` | tasks at a time; one a processor by default |
 /// | `MILLSTREAM_MEMORY` | memory limit, such as `8g`; 60 % of what there is by default |
 /// | `MILLSTREAM_LOCAL_DIRS` | directories for shuffle files, with `:` between |
+/// | `MILLSTREAM_SHUFFLE_SERVICE` | `HOST:PORT` of this machine's shuffle service; none by default |
 /// | `MILLSTREAM_TLS_CERT`, `_KEY`, `_CA`, `_NAME` | for TLS: see [`TlsFiles`]; all four or none |
 ///
 /// # Errors

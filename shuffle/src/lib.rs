@@ -8,5 +8,6 @@ pub mod digest;
 pub mod net;
 pub mod partition;
 pub mod read;
+pub mod service;
 pub mod store;
 pub mod write;

@@ -122,7 +122,7 @@ fn fetch(block: &[u8], blocks: u32, streams: u32) -> Result<(), BenchError> {
     let peer = server.local_addr().to_string();
     let begin = |shuffle| {
         let maps = vec![(0, 0)];
-        fetcher.fetch(&peer, Want { shuffle: u64::from(shuffle), partition: 0, maps })
+        fetcher.fetch(&peer, Want { shuffle: u64::from(shuffle), partition: 0, maps, owner: None })
     };
     let streams: Vec<FetchStream> = (0..streams).map(begin).collect();
     thread::scope(|scope| {

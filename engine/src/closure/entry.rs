@@ -94,6 +94,11 @@ pub struct CodeId {
 }
 
 impl CodeId {
+    /// Whether it can be an entry of this name, in whatever executable.
+    pub(crate) fn is_named(self, name: &str) -> bool {
+        self.name_hash == name_hash(name)
+    }
+
     /// Finds the entry in this process.
     ///
     /// `C` must be the kind of entry the sender had; a name is unique to its kind, which the check of
@@ -105,7 +110,10 @@ impl CodeId {
     pub fn resolve<C>(self) -> Result<&'static Entry<C>, CodeError> {
         let build = image::build_id().map_err(CodeError::image)?;
         if build != self.build {
-            return Err(CodeError::OtherBuild { theirs: self.build, ours: build });
+            return Err(match image::has_program() {
+                true => CodeError::OtherBuild { theirs: self.build, ours: build },
+                false => CodeError::NoProgram { what: "it".to_owned() },
+            });
         }
         let address = (anchor() as i64).wrapping_add(self.offset) as usize;
         let range = image::data_range().map_err(CodeError::image)?;
@@ -180,6 +188,15 @@ pub enum CodeError {
         theirs: u64,
         /// This process's build.
         ours: u64,
+    },
+    /// This executable has no code of any program's.
+    #[error(
+        "{what} is code of the program's, which the `millstream` tool does not have: start executors from the \
+         program's own executable"
+    )]
+    NoProgram {
+        /// What was looked for, for people.
+        what: String,
     },
     /// The identity leads to no entry of this executable.
     #[error("no operation at offset {offset} of this executable: {why}")]

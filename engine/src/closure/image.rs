@@ -4,6 +4,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A number that two processes share exactly if they run the same code.
 ///
@@ -25,6 +26,19 @@ pub fn build_id() -> Result<u64, std::io::Error> {
         None => hash_of_loaded(&file, &segments)?,
     };
     Ok(*ID.get_or_init(|| id))
+}
+
+static NO_PROGRAM: AtomicBool = AtomicBool::new(false);
+
+/// Says that this executable is nobody's program, but the tool that comes with the engine.
+#[cfg(feature = "tool")]
+pub(crate) fn without_program() {
+    NO_PROGRAM.store(true, Ordering::Relaxed);
+}
+
+/// Whether this executable is somebody's program.
+pub(super) fn has_program() -> bool {
+    !NO_PROGRAM.load(Ordering::Relaxed)
 }
 
 const PT_LOAD: u64 = 1;

@@ -15,4 +15,6 @@ mod zero_sized;
 
 pub use entry::{CodeError, CodeId, Entry, Params};
 pub use image::build_id;
+#[cfg(feature = "tool")]
+pub(crate) use image::without_program;
 pub(crate) use zero_sized::{assert_zero_sized, conjure};

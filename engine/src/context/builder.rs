@@ -11,7 +11,7 @@ use millstream_shuffle::store::{DirSpec, LocalDirs};
 
 use super::inner::ContextInner;
 use super::master::Master;
-use super::secret::{check_secret, random_secret, secret_of_environment};
+use super::secret::{check_secret, random_number, random_secret, secret_of_environment};
 use super::{Context, Scope};
 use crate::closure::build_id;
 use crate::driver::{
@@ -47,6 +47,7 @@ pub struct ContextBuilder {
     checkpoint_dir: Option<PathBuf>,
     checkpoint_policy: CheckpointPolicy,
     journal: Option<PathBuf>,
+    shuffle_service: Option<String>,
 }
 
 impl ContextBuilder {
@@ -71,6 +72,7 @@ impl ContextBuilder {
             checkpoint_dir: None,
             checkpoint_policy: CheckpointPolicy::default(),
             journal: None,
+            shuffle_service: None,
         }
     }
 
@@ -216,6 +218,17 @@ impl ContextBuilder {
         self
     }
 
+    /// The `HOST:PORT` of the shuffle service of this machine, for the executors of `local-cluster`: their
+    /// map outputs are then always written to files, which the service serves on when an executor dies. It
+    /// is started as `millstream shuffle-service`, over the same local directories and with the same
+    /// secret: that of [`Self::secret`] or of the environment. Executors that are started by hand are told
+    /// by `MILLSTREAM_SHUFFLE_SERVICE`, each the service of its own machine; see `docs/cluster.md`.
+    #[must_use]
+    pub fn shuffle_service(mut self, addr: impl Into<String>) -> Self {
+        self.shuffle_service = Some(addr.into());
+        self
+    }
+
     /// Where [`Rdd::checkpoint_if_worth`](crate::Rdd::checkpoint_if_worth) puts its checkpoints: a
     /// directory that all executors reach, or `s3://bucket/prefix`. Each application has a folder of its
     /// own there, which goes with it.
@@ -290,6 +303,13 @@ impl ContextBuilder {
         if self.task_attempts_max == 0 {
             return wrong("task attempts", "0".to_owned(), "must be at least 1");
         }
+        if let (Some(addr), false) =
+            (&self.shuffle_service, matches!(master, Master::LocalCluster { .. }))
+        {
+            let why = "is a setting of local-cluster; start executors of cluster:// with \
+                       MILLSTREAM_SHUFFLE_SERVICE, and leave it out on threads of one process";
+            return wrong("shuffle service", addr.clone(), why);
+        }
         if self.executor_timeout < Duration::from_millis(300) {
             let value = format!("{:?}", self.executor_timeout);
             return wrong("executor timeout", value, "must be at least 300 ms");
@@ -321,7 +341,11 @@ impl ContextBuilder {
         slots: u32,
         memory_bytes: u64,
     ) -> Result<Arc<Driver>, Error> {
-        let (secret, application) = random_secret()?;
+        let (secret, application) = match &self.shuffle_service {
+            // The service serves all applications that have its secret.
+            Some(_) => (self.shared_secret()?, 0),
+            None => random_secret()?,
+        };
         let spawn = Spawn {
             executors,
             slots,
@@ -331,26 +355,32 @@ impl ContextBuilder {
             args: self.executor_args.clone(),
             secret: secret.clone(),
             tls: self.tls.clone(),
+            shuffle_service: self.shuffle_service.clone(),
         };
         let journal = self.open_journal()?;
-        let mut settings = self.cluster_settings("127.0.0.1:0", &secret, application)?;
-        settings.keep_group = journal.as_ref().map(|journal| journal.keep().group);
+        let mut settings =
+            self.cluster_settings("127.0.0.1:0", &secret, application, journal.as_ref())?;
         settings.spawn = Some(spawn);
         let publisher = self.publisher(memory_bytes * u64::from(executors), journal.as_ref())?;
         start_cluster(self.scheduler(executors == 1), settings, publisher, journal)
     }
 
     fn start_listening(&self, listen: &str) -> Result<Arc<Driver>, Error> {
+        let secret = self.shared_secret()?;
+        let journal = self.open_journal()?;
+        let settings = self.cluster_settings(listen, &secret, 0, journal.as_ref())?;
+        let publisher = self.publisher(0, journal.as_ref())?;
+        start_cluster(self.scheduler(false), settings, publisher, journal)
+    }
+
+    /// The secret of processes that do not all descend from this one.
+    fn shared_secret(&self) -> Result<String, Error> {
         let secret = match &self.secret {
             Some(secret) => secret.clone(),
             None => secret_of_environment()?,
         };
         check_secret(&secret)?;
-        let journal = self.open_journal()?;
-        let mut settings = self.cluster_settings(listen, &secret, 0)?;
-        settings.keep_group = journal.as_ref().map(|journal| journal.keep().group);
-        let publisher = self.publisher(0, journal.as_ref())?;
-        start_cluster(self.scheduler(false), settings, publisher, journal)
+        Ok(secret)
     }
 
     fn cluster_settings(
@@ -358,6 +388,7 @@ impl ContextBuilder {
         listen: &str,
         secret: &str,
         application: u64,
+        journal: Option<&Journal>,
     ) -> Result<ClusterSettings, Error> {
         let build = build_id().map_err(Error::system("reading this program's executable"))?;
         let mut access = Access::new(Secret::new(secret), application, build);
@@ -372,7 +403,11 @@ impl ContextBuilder {
             heartbeat_ms: (timeout_ms / 12).max(1),
             lease_ms: timeout_ms / 3 * 2,
             timeout_ms,
-            keep_group: None,
+            group: match journal {
+                Some(journal) => journal.keep().group,
+                None => random_number()?,
+            },
+            keep: journal.is_some(),
             spawn: None,
         })
     }

@@ -247,7 +247,7 @@ impl ContextInner {
         let result = StageId(self.next_number());
         let plan = cut(&graph.lineage, node.id, result, StageOutput::Commit, "files")?;
         let prints = self.prints(&graph, &plan, None)?;
-        let stages = prints.values().map(|stage| stage.print).collect();
+        let stages = prints.iter().map(|(stage, print)| (*stage, print.print)).collect();
         let files = |rows| FilesPrint { print: files_print(rows, what), stages };
         Ok(prints.get(&result).map(files))
     }
@@ -307,7 +307,7 @@ impl ContextInner {
 pub(crate) struct FilesPrint {
     print: Print,
     /// The stages that make them.
-    stages: Vec<Print>,
+    stages: Vec<(StageId, Print)>,
 }
 
 impl FilesPrint {

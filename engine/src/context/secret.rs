@@ -9,9 +9,14 @@ pub(super) fn random_secret() -> Result<(String, u64), Error> {
     let mut bytes = [0; 32];
     SystemRandom::new().fill(&mut bytes).map_err(|_| no_numbers())?;
     let secret = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut application = [0; 8];
-    SystemRandom::new().fill(&mut application).map_err(|_| no_numbers())?;
-    Ok((secret, u64::from_le_bytes(application)))
+    Ok((secret, random_number()?))
+}
+
+/// A number that nobody else has.
+pub(super) fn random_number() -> Result<u64, Error> {
+    let mut bytes = [0; 8];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| no_numbers())?;
+    Ok(u64::from_le_bytes(bytes))
 }
 
 fn no_numbers() -> Error {

@@ -126,7 +126,7 @@ fn with_schema(
         .map_err(Error::of_arrow)
 }
 
-struct Collect;
+pub(super) struct Collect;
 
 impl Action for Collect {
     type Params = ();

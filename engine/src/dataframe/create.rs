@@ -12,9 +12,10 @@ use super::DataFrame;
 use super::run::TableSource;
 use crate::context::Context;
 use crate::error::Error;
+use crate::executor::{Task, TaskError};
 use crate::io::files::{cast_column, table_schema};
 use crate::operators::batches::{BATCH_ROWS, Batch};
-use crate::rdd::{Data, Rdd};
+use crate::rdd::{BoxStream, Data, Layout, Node, Operation, Rdd, from_fn};
 
 impl Context {
     /// A frame of batches of columns, all of one schema; each is a part of one partition.
@@ -70,22 +71,45 @@ impl Context {
         let schema =
             Arc::new(Schema::new(vec![arrow::datatypes::Field::new("id", DataType::Int64, false)]));
         let of = Arc::clone(&schema);
-        let batches = self.range(start..end, partitions).map_partitions(|rows| {
-            let mut rows = rows;
-            std::iter::from_fn(move || {
-                let ids: Vec<i64> = rows.by_ref().take(BATCH_ROWS).collect();
-                (!ids.is_empty()).then(|| id_batch(ids)).flatten()
-            })
-        });
+        let batches = self.range(start..end, partitions).then::<Ids>("ids", Layout::default(), ());
         let rows = u64::try_from(i128::from(end) - i128::from(start)).unwrap_or(0);
         DataFrame::of_rows_known(batches, "range", of, Some(rows))
     }
 }
 
-fn id_batch(ids: Vec<i64>) -> Option<Batch> {
+/// Numbers as batches of one column.
+pub(super) struct Ids;
+
+impl Operation for Ids {
+    type Params = ();
+    type Out = Batch;
+
+    fn open(
+        _: Arc<()>,
+        node: &Node,
+        task: &Task,
+        partition: u32,
+    ) -> Result<BoxStream<Batch>, TaskError> {
+        let mut numbers = task.open_parent::<i64>(node, 0, partition)?;
+        let mut ids: Vec<i64> = Vec::new();
+        Ok(from_fn(move || {
+            while ids.len() < BATCH_ROWS {
+                match numbers.next_chunk()? {
+                    Some(chunk) => ids.extend(chunk),
+                    None if ids.is_empty() => return Ok(None),
+                    None => break,
+                }
+            }
+            let rest = ids.split_off(BATCH_ROWS.min(ids.len()));
+            Ok(Some(vec![id_batch(std::mem::replace(&mut ids, rest))?]))
+        }))
+    }
+}
+
+fn id_batch(ids: Vec<i64>) -> Result<Batch, TaskError> {
     let ids = arrow::array::Int64Array::from(ids);
     let schema = Schema::new(vec![arrow::datatypes::Field::new("id", DataType::Int64, false)]);
-    RecordBatch::try_new(Arc::new(schema), vec![Arc::new(ids)]).ok().map(Batch)
+    Ok(Batch(RecordBatch::try_new(Arc::new(schema), vec![Arc::new(ids)])?))
 }
 
 impl DataFrame {

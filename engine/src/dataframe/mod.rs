@@ -15,10 +15,12 @@
 //! | `describe` | figures of columns |
 //! | `explain` | plans for reading |
 //! | `analyze` | plans with what running them took |
+//! | `built_in` | the code of all these, by name |
 //! | `run` | from a plan to stages, tasks and rows |
 
 mod actions;
 mod analyze;
+mod built_in;
 mod create;
 mod describe;
 mod explain;
@@ -38,6 +40,7 @@ use millstream_planner::error::PlanError;
 use millstream_planner::logical::{PlanRef, Schema};
 
 pub use analyze::{Analysis, OperatorFigures, StageFigures};
+pub(crate) use built_in::{actions, map_sides, operations};
 pub use group::GroupBy;
 pub use millstream_planner::expr::IntoColumn;
 pub use names::IntoColumns;

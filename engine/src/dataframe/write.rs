@@ -194,12 +194,12 @@ impl Writer {
 }
 
 #[derive(Serialize, Deserialize)]
-struct WriteFiles {
+pub(super) struct WriteFiles {
     spec: WriteSpec,
     staging: Staging,
 }
 
-struct SaveTable;
+pub(super) struct SaveTable;
 
 impl Action for SaveTable {
     type Params = WriteFiles;

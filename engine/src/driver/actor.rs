@@ -11,6 +11,7 @@ use millstream_planner::stages::StageOutput;
 use parking_lot::{Condvar, Mutex};
 
 use super::clock::start_clock;
+use super::counted::Counted;
 use super::job::{Job, Submitted};
 use super::journal::Journal;
 use super::publish::Publisher;
@@ -31,6 +32,7 @@ pub(crate) struct Driver {
     pub(super) earlier: Condvar,
     started: Instant,
     pub(super) totals: AccumulatorTotals,
+    pub(super) counted: Counted,
     pub(super) publisher: Publisher,
     /// Programs have to travel.
     portable: bool,
@@ -95,6 +97,7 @@ impl Driver {
             earlier: Condvar::new(),
             started: Instant::now(),
             totals: AccumulatorTotals::default(),
+            counted: Counted::default(),
             publisher,
             portable,
             journal,
@@ -151,7 +154,12 @@ impl Driver {
 
     /// No later job reads this shuffle: its outputs go.
     pub(crate) fn release_shuffle(&self, shuffle: ShuffleId) {
-        self.handle(self.state.lock(), Event::ShuffleReleased { shuffle }, None);
+        let state = self.state.lock();
+        if state.scheduler.outputs(shuffle).len() == 0 {
+            // No job has had to name it.
+            self.counted.forget(shuffle.stage());
+        }
+        self.handle(state, Event::ShuffleReleased { shuffle }, None);
     }
 
     /// The stream, for what an action does after its job.

@@ -1,6 +1,5 @@
 //! Events into the scheduler, its commands carried out.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 use millstream_planner::ids::JobId;
@@ -100,7 +99,7 @@ impl Driver {
                 Command::Accept { task } => {
                     if let Some((result, updates)) = finished.take() {
                         self.note(state.jobs.get_mut(&task.job), task, &result, &updates);
-                        if let Err(error) = self.merge(state, task, updates) {
+                        if let Err(error) = self.count_accepted(state, task, updates) {
                             litter.broken = Some(task.job);
                             self.end(state, task.job, Err(error), litter);
                         }
@@ -120,6 +119,7 @@ impl Driver {
                     state.workers.drop_output(executor, OutputAt { shuffle, map, attempt });
                 }
                 Command::ReleaseOutputs { shuffle } => {
+                    self.counted.forget(shuffle.stage());
                     state.workers.drop_shuffle(shuffle);
                 }
                 Command::ExecutorRemoved { executor, incarnation, .. } => {
@@ -147,16 +147,15 @@ impl Driver {
         self.publisher.command(command, stage, elapsed);
     }
 
-    /// Adds what an accepted task has added to accumulators. Their merges are code of the user's, and a
-    /// panic on this thread would leave the job without an end.
-    fn merge(
+    /// Counts what an accepted task has added to accumulators. A merge that panics ends the job.
+    fn count_accepted(
         &self,
         state: &State,
         task: TaskId,
         updates: AccumulatorUpdates,
     ) -> Result<(), JobError> {
-        catch_unwind(AssertUnwindSafe(|| self.totals.merge(updates))).map_err(|panic| {
-            let TaskId { stage, partition, attempt, .. } = task;
+        let TaskId { stage, partition, attempt, .. } = task;
+        self.count(stage, partition, updates).map_err(|panic| {
             let job = state.jobs.get(&task.job).and_then(|job| job.graph.stage(stage));
             let name = job.map(|stage| stage.name.to_string()).unwrap_or_default();
             let message = format!("panic in an accumulator's `merge`: {}", message(panic.as_ref()));
@@ -186,6 +185,9 @@ impl Driver {
         litter: &mut Litter,
     ) {
         if let Some(submitted) = state.jobs.remove(&job) {
+            if let Some(result) = submitted.graph.result() {
+                self.counted.forget(result.id);
+            }
             if let Some(journal) = &self.journal {
                 journal.job_ended(result.is_err());
             }

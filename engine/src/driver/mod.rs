@@ -8,6 +8,7 @@ mod actor;
 mod clock;
 mod cluster;
 mod commands;
+mod counted;
 mod job;
 mod journal;
 mod local;

@@ -37,6 +37,13 @@ impl Driver {
         self.handle(state, event, None);
     }
 
+    /// The map outputs of an executor are served by a shuffle service too.
+    pub(super) fn served(&self, life: Life) {
+        let Life { executor, incarnation } = life;
+        let event = Event::OutputsServed { executor, incarnation };
+        self.handle(self.state.lock(), event, None);
+    }
+
     /// An executor is gone. When the application is over they all go, and none is missed.
     pub(super) fn lost(&self, life: Life, reason: LossReason) {
         let Life { executor, incarnation } = life;

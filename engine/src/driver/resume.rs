@@ -1,7 +1,6 @@
 //! Taking over what an earlier run of the application has left, and noting what this one comes to.
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use millstream_planner::ids::{ShuffleId, StageId};
@@ -10,7 +9,7 @@ use millstream_planner::stages::{Stage, StageOutput};
 use super::actor::Driver;
 use super::commands::Finished;
 use super::job::{Job, Submitted};
-use super::journal::{self, Journal, Print, RESULT_BYTES_MAX, Value};
+use super::journal::{self, Journal, Print, RESULT_BYTES_MAX, Updates, Value};
 use super::local::LOCAL;
 use super::reports::Life;
 use super::workers::Wanted;
@@ -43,7 +42,7 @@ impl Driver {
         let graph = Arc::clone(&job.spec.graph);
         let results = graph.result().map_or(0, |stage| self.take_results(job, journal, stage));
         if results == job.spec.targets.len() && results > 0 {
-            self.count_known(job.prints.values().map(|print| print.print));
+            self.count_known(job.prints.iter().map(|(stage, print)| (*stage, print.print)));
             return;
         }
         // Inputs come before what reads them.
@@ -56,13 +55,20 @@ impl Driver {
 
     /// Adds to the accumulators what tasks of earlier runs have added in stages that no job of this run
     /// needs.
-    pub(crate) fn count_known(&self, prints: impl Iterator<Item = Print>) {
+    pub(crate) fn count_known(&self, stages: impl Iterator<Item = (StageId, Print)>) {
         let Some(journal) = &self.journal else { return };
-        for updates in prints.flat_map(|print| journal.take_updates(print)) {
-            if let Ok(updates) = self.totals().decode(updates) {
-                self.add(updates);
+        for (stage, print) in stages {
+            for (partition, updates) in journal.take_updates(print) {
+                self.count_noted(stage, partition, updates);
             }
         }
+    }
+
+    /// Counts what a task of an earlier run has added, as the journal has it. False if it cannot be
+    /// counted: its task does so again, where somebody hears of it.
+    fn count_noted(&self, stage: StageId, partition: u32, updates: Updates) -> bool {
+        let updates = self.totals().decode(updates);
+        updates.is_ok_and(|updates| self.count(stage, partition, updates).is_ok())
     }
 
     fn take_results(&self, job: &mut Job, journal: &Journal, stage: &Stage) -> usize {
@@ -74,12 +80,8 @@ impl Driver {
         let mut taken = 0;
         for result in journal.results(print.print, job.spec.targets.clone()) {
             let Value { partition, attempt, value, updates, .. } = result;
-            let (Ok(payload), Ok(updates)) =
-                ((action.entry.code().decode)(value), self.totals().decode(updates))
-            else {
-                continue;
-            };
-            if self.add(updates) {
+            let Ok(payload) = (action.entry.code().decode)(value) else { continue };
+            if self.count_noted(stage.id, partition, updates) {
                 (job.sink)(partition, payload);
                 let holder = None;
                 job.spec.existing.push(Existing { stage: stage.id, partition, attempt, holder });
@@ -92,18 +94,14 @@ impl Driver {
 
     fn take_outputs(&self, job: &mut Job, journal: &Journal, stage: &Stage, shuffle: ShuffleId) {
         let Some(print) = job.prints.get(&stage.id) else { return };
-        let mut known = HashMap::new();
-        for output in journal.take_outputs(print.print, journal.basis(&print.unstable_inputs)) {
-            if let Ok(updates) = self.totals().decode(output.updates.clone())
-                && output.map < stage.partitions
-            {
-                known.insert(output.map, (output, updates));
-            }
-        }
+        let outputs = journal.take_outputs(print.print, journal.basis(&print.unstable_inputs));
+        let outputs = outputs.into_iter().filter(|output| output.map < stage.partitions);
+        let mut known: HashMap<u32, journal::Output> =
+            outputs.map(|output| (output.map, output)).collect();
         if known.is_empty() {
             return;
         }
-        let wanted = known.values().map(|(known, _)| Wanted {
+        let wanted = known.values().map(|known| Wanted {
             output: OutputAt { shuffle, map: known.map, attempt: known.attempt },
             executor: ExecutorId(known.executor),
             file: known.file.clone(),
@@ -112,24 +110,24 @@ impl Driver {
         let adopt = self.state.lock().workers.adopt(wanted);
         let mut taken = 0;
         for (OutputAt { map, attempt, .. }, Life { executor, incarnation }) in adopt() {
-            let Some((known, updates)) = known.remove(&map) else { continue };
+            let Some(known) = known.remove(&map) else { continue };
             if !print.stable {
                 journal.note_unstable(shuffle, map, &known.file);
             }
-            if self.add(updates) {
+            if self.count_noted(stage.id, map, known.updates) {
                 let holder = Some((executor, incarnation));
                 let existing = Existing { stage: stage.id, partition: map, attempt, holder };
                 job.spec.existing.push(existing);
                 taken += 1;
             }
         }
+        if print.stable {
+            // What is gone has been counted, whether or not somebody will need it again.
+            for output in known.into_values() {
+                self.count_noted(stage.id, output.map, output.updates);
+            }
+        }
         self.publisher.resumed(job.spec.job, stage, taken);
-    }
-
-    /// Adds to the accumulators what a task of an earlier run has added. If a merge panics, its task
-    /// does so again, where somebody hears of it.
-    fn add(&self, updates: AccumulatorUpdates) -> bool {
-        catch_unwind(AssertUnwindSafe(|| self.totals().merge(updates))).is_ok()
     }
 
     /// Notes a task that counts. What does not serialise is not noted.

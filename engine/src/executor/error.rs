@@ -110,7 +110,11 @@ impl TaskError {
 
 impl From<CodeError> for TaskError {
     fn from(error: CodeError) -> Self {
-        Self::Internal(error.to_string())
+        match error {
+            // Another attempt would fail alike, and there is nothing to report.
+            CodeError::NoProgram { .. } => Self::Data(error.to_string()),
+            error => Self::Internal(error.to_string()),
+        }
     }
 }
 

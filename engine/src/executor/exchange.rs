@@ -10,7 +10,7 @@ use millstream_planner::ids::ShuffleId;
 use millstream_shuffle::budget::{SpillCause, StorageReservation};
 use millstream_shuffle::digest::RowDigest;
 use millstream_shuffle::read::{BlockReader, Segment, SegmentError};
-use millstream_shuffle::store::{MapKey, MapOutput, MemoryPart, Part, PartRef};
+use millstream_shuffle::store::{MapKey, MapOutput, MemoryPart, Part, PartRef, map_file_name};
 use millstream_shuffle::write::{PartitionedWriter, WriterConfig, encode_chunks};
 
 use super::error::TaskError;
@@ -37,8 +37,8 @@ pub(crate) struct MapWriter<T> {
 
 impl<T: Data> MapWriter<T> {
     pub(crate) fn new(task: &Task, partitions: u32) -> Self {
-        let mut config =
-            WriterConfig::new(Arc::clone(&task.runtime.dirs), task.file_name("map"), partitions);
+        let name = map_file_name(task.id.stage.0, task.id.partition, u64::from(task.id.attempt));
+        let mut config = WriterConfig::new(Arc::clone(&task.runtime.dirs), name, partitions);
         config.codec = task.runtime.codec;
         // In local mode, a first output that stays in memory is lost with this process alone. A later
         // one may replace one that was lost, and has to be held against it.

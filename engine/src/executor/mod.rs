@@ -26,6 +26,8 @@ pub(crate) use exchange::{Chunk, MapWriter, ReduceReader, read_rows};
 pub(crate) use meter::{Figures, Meter, Metering, TaskFigures};
 pub(crate) use place::{Place, PlaceRows};
 pub(crate) use program::{MapResult, Output, Program, SentProgram, StageProgram};
+#[cfg(feature = "tool")]
+pub(crate) use remote::tls_of_environment;
 pub(crate) use remote::{Role, run as run_as_executor};
 pub(crate) use run::{Outcome, Report, in_task, message};
 pub(crate) use runtime::{CommitGate, Runtime};

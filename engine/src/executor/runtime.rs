@@ -35,7 +35,7 @@ pub(crate) struct Runtime {
     pub(crate) commit_gate: CommitGate,
     /// Where the inputs of tasks are; `None` if all of them are in `store`.
     pub(crate) inputs: Option<Arc<Inputs>>,
-    /// Map outputs go to files, for a next run of the application to take over.
+    /// Map outputs go to files, for a next run of the application to take over, or for others to serve.
     pub(crate) durable: bool,
     pub(crate) events: Arc<EventBus>,
     /// Records that sources left out in tasks that succeeded.

@@ -6,11 +6,12 @@ use std::thread::JoinHandle;
 
 use crossbeam::channel::{Receiver, Sender, unbounded};
 
+use super::error::TaskError;
 use super::panics::catch_lines;
 use super::program::Program;
 use super::run::{Report, run};
 use super::runtime::Runtime;
-use crate::scheduler::{TaskFailure, TaskId};
+use crate::scheduler::TaskId;
 
 /// The stack of a slot. Chains of many thousand narrow operations are pulled through by nested calls;
 /// the memory is reserved, and used only where it is touched.
@@ -76,7 +77,7 @@ fn work(tasks: &Receiver<Launch>, runtime: &Arc<Runtime>, report: &Reporter) {
     for Launch { task, program, cancelled } in tasks {
         let outcome = match program.get() {
             Ok(program) => run(task, program, runtime, cancelled),
-            Err(error) => Report::failed(TaskFailure::Internal { message: error.to_string() }),
+            Err(error) => Report::failed(TaskError::from(error).into_failure()),
         };
         report(task, outcome, program);
     }

@@ -34,8 +34,11 @@ pub(crate) struct Welcome {
     pub(crate) heartbeat_ms: u64,
     /// After how long without a word from the driver the executor gives up what it does.
     pub(crate) lease_ms: u64,
-    /// Its local directories are kept for a next run of the application that this stands for.
-    pub(crate) keep_group: Option<u64>,
+    /// What its local directories have in common in their names with those of other executors, if they
+    /// are not to go with it.
+    pub(crate) group: u64,
+    /// They are kept for a next run of the application.
+    pub(crate) keep: bool,
 }
 
 /// What an executor says.
@@ -73,6 +76,27 @@ pub(crate) enum ToDriver {
     },
     /// It takes no more tasks, and goes when those it has are done.
     Draining,
+    /// Its map outputs are served by a shuffle service too.
+    Served(ServedBy),
+}
+
+/// Who serves the map outputs of an executor, be it alive or not.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct ServedBy {
+    /// The address of the shuffle service.
+    pub(crate) service: String,
+    /// The name by which it knows the executor's directories.
+    pub(crate) owner: String,
+}
+
+/// Who has map outputs of a shuffle.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Holder {
+    pub(crate) executor: ExecutorId,
+    /// Where it serves its blocks; none of one that is no more.
+    pub(crate) addr: Option<String>,
+    /// Who serves them too.
+    pub(crate) served_by: Option<ServedBy>,
 }
 
 /// How a task ended.
@@ -153,8 +177,8 @@ pub(crate) enum ToExecutor {
     Inputs {
         shuffle: ShuffleId,
         maps: Vec<Option<InputAt>>,
-        /// The executors that [`InputAt::holder`] means, and where they serve their blocks.
-        holders: Vec<(ExecutorId, String)>,
+        /// The executors that [`InputAt::holder`] means.
+        holders: Vec<Holder>,
     },
     /// Tasks to run, in this order.
     Launch(Launched),

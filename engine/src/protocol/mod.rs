@@ -12,14 +12,14 @@ mod program;
 mod rpc;
 
 pub(crate) use messages::{
-    Ended, EndedAs, InputAt, Launched, OutputAt, PersistedAt, Register, ToDriver, ToExecutor,
-    Totals, Welcome,
+    Ended, EndedAs, Holder, InputAt, Launched, OutputAt, PersistedAt, Register, ServedBy, ToDriver,
+    ToExecutor, Totals, Welcome,
 };
 pub(crate) use program::{ProgramKey, decode_program, encode_program, inputs_first};
 pub(crate) use rpc::{ControlService, converse};
 
 /// The version of the messages. Driver and executors must have the same one.
-pub(crate) const PROTOCOL_VERSION: u32 = 1;
+pub(crate) const PROTOCOL_VERSION: u32 = 2;
 
 /// The longest message that either side takes, in bytes. A longer one ends the connection.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 4 << 20;

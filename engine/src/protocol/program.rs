@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::closure::{CodeError, CodeId};
 use crate::executor::{Output, StageProgram};
-use crate::rdd::{Code, Input, Layout, Node, NodeSpec, PersistLevel};
+use crate::rdd::{BuiltIn, Code, Input, Layout, Node, NodeSpec, PersistLevel};
 
 /// A program, for as long as its job runs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -94,9 +94,9 @@ pub(crate) fn decode_program(bytes: &[u8]) -> Result<StageProgram, CodeError> {
     let root = nodes.pop().ok_or_else(|| malformed("it has no operations"))?;
     let output = match sent.output {
         SentOutput::Shuffle { partitions, write } => {
-            Output::Shuffle { partitions, write: receive_code(&write)? }
+            Output::Shuffle { partitions, write: receive_code(&write, "exchange")? }
         }
-        SentOutput::Action(action) => Output::Action(receive_code(&action)?),
+        SentOutput::Action(action) => Output::Action(receive_code(&action, "action")?),
     };
     Ok(StageProgram::new(root, output))
 }
@@ -167,10 +167,10 @@ fn receive_node(sent: SentNode, before: &[Arc<Node>]) -> Result<Arc<Node>, CodeE
         SentInput::Shuffle { shuffle, maps } => Ok(Input::Sent { shuffle, maps }),
     };
     let spec = NodeSpec {
-        name: sent.name,
         partitions: sent.partitions,
         inputs: sent.inputs.into_iter().map(receive).collect::<Result<_, _>>()?,
-        code: receive_code(&sent.code)?,
+        code: receive_code(&sent.code, &sent.name)?,
+        name: sent.name,
         layout: Layout { partitioning: None, hash_ordered: sent.hash_ordered },
         determinism: sent.determinism,
         prepare: None,
@@ -184,8 +184,16 @@ fn send_code<C>(code: &Code<C>) -> Result<SentCode, CodeError> {
     Ok(SentCode { id: code.entry.id()?, params: code.entry.encode(&code.params)? })
 }
 
-fn receive_code<C>(sent: &SentCode) -> Result<Code<C>, CodeError> {
-    let entry = sent.id.resolve::<C>()?;
+/// Code of the program's is found by its place in the executable; what the engine itself has to run frames,
+/// also by its name, in any executable of the same release.
+fn receive_code<C: BuiltIn>(sent: &SentCode, what: &str) -> Result<Code<C>, CodeError> {
+    let entry = match sent.id.resolve::<C>() {
+        Err(CodeError::NoProgram { .. }) => {
+            let known = C::entries().into_iter().find(|entry| sent.id.is_named(entry.name()));
+            known.ok_or_else(|| CodeError::NoProgram { what: format!("`{what}`") })?
+        }
+        found => found?,
+    };
     Ok(Code { entry, params: entry.decode(&sent.params)? })
 }
 

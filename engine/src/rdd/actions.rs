@@ -191,7 +191,7 @@ impl<T: Data> Rdd<T> {
 
 type Marker<T> = PhantomData<fn() -> T>;
 
-struct Collect<T>(Marker<T>);
+pub(super) struct Collect<T>(Marker<T>);
 
 impl<T: Data> Action for Collect<T> {
     type Params = ();

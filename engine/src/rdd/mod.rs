@@ -23,6 +23,7 @@
 
 mod actions;
 mod arrange;
+mod built_in;
 mod checkpoint;
 mod data;
 mod narrow;
@@ -51,6 +52,7 @@ use millstream_planner::stages::Determinism;
 
 use crate::context::Context;
 
+pub(crate) use built_in::BuiltIn;
 pub(crate) use checkpoint::AutoCheckpoints;
 pub use checkpoint::CheckpointPolicy;
 pub use data::{Data, Key};
@@ -58,8 +60,8 @@ pub(crate) use data::{Postcard, decode_rows};
 pub use narrow::PartitionRows;
 pub(crate) use node::{Input, Layout, Node, NodeSpec, Shuffle};
 pub(crate) use op::{
-    Action, ActionCode, Code, MapSide, Operation, Payload, WriteFn, action, map_side, operation,
-    typed,
+    Action, ActionCode, Code, MapSide, OpenFn, Operation, Payload, WriteFn, action, action_entry,
+    map_side, map_side_entry, operation, operation_entry, typed,
 };
 pub(crate) use pair::ReadRows;
 pub use partitioner::Partitioner;
@@ -138,7 +140,7 @@ impl<T: Data> Rdd<T> {
         inputs: &[&Arc<Node>],
         partitions: u32,
         layout: Layout,
-        code: Code<op::OpenFn>,
+        code: Code<OpenFn>,
     ) -> Self {
         let inputs = inputs.iter().map(|node| Input::Narrow(Arc::clone(node))).collect();
         let determinism = Determinism::Deterministic;

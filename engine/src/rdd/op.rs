@@ -96,23 +96,32 @@ impl<C> fmt::Debug for Code<C> {
 
 /// The code of operation `O`.
 pub(crate) fn operation<O: Operation>(params: O::Params) -> Code<OpenFn> {
-    let entry = const { &Entry::new::<O::Params>(type_name::<O>, open::<O> as OpenFn) };
-    Code { entry, params: Arc::new(params) }
+    Code { entry: operation_entry::<O>(), params: Arc::new(params) }
+}
+
+pub(crate) fn operation_entry<O: Operation>() -> &'static Entry<OpenFn> {
+    const { &Entry::new::<O::Params>(type_name::<O>, open::<O> as OpenFn) }
 }
 
 /// The code of map side `W`.
 pub(crate) fn map_side<W: MapSide>(params: W::Params) -> Code<WriteFn> {
-    let entry = const { &Entry::new::<W::Params>(type_name::<W>, write::<W> as WriteFn) };
-    Code { entry, params: Arc::new(params) }
+    Code { entry: map_side_entry::<W>(), params: Arc::new(params) }
+}
+
+pub(crate) fn map_side_entry<W: MapSide>() -> &'static Entry<WriteFn> {
+    const { &Entry::new::<W::Params>(type_name::<W>, write::<W> as WriteFn) }
 }
 
 /// The code of action `A`.
 pub(crate) fn action<A: Action>(params: A::Params) -> Code<ActionCode> {
-    let entry = const {
+    Code { entry: action_entry::<A>(), params: Arc::new(params) }
+}
+
+pub(crate) fn action_entry<A: Action>() -> &'static Entry<ActionCode> {
+    const {
         let code = ActionCode { run: run::<A>, encode: encode::<A::Out>, decode: decode::<A::Out> };
         &Entry::new::<A::Params>(type_name::<A>, code)
-    };
-    Code { entry, params: Arc::new(params) }
+    }
 }
 
 fn open<O: Operation>(

@@ -131,7 +131,7 @@ fn cut(len: u64, piece: u32, pieces: u32) -> Range<u64> {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Given<T> {
+pub(super) struct Given<T> {
     rows: Vec<T>,
     partitions: u32,
 }
@@ -161,7 +161,7 @@ impl<T: Data> Operation for Given<T> {
 }
 
 /// The parameters are start, end and number of partitions.
-struct Numbers;
+pub(super) struct Numbers;
 
 impl Operation for Numbers {
     type Params = (i64, i64, u32);

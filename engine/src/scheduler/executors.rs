@@ -38,6 +38,8 @@ impl Scheduler {
             free: capacity,
             ahead: 0,
             draining: false,
+            served: false,
+            departed: false,
             full_until: self.now,
             heard_at: self.now,
             runs: Vec::new(),
@@ -49,6 +51,12 @@ impl Scheduler {
         }
         self.recheck_placeable();
         self.offer_all = true;
+    }
+
+    pub(super) fn on_outputs_served(&mut self, id: ExecutorId, incarnation: Incarnation) {
+        if let Some(key) = self.executor(id, incarnation) {
+            self.executors[key].served = true;
+        }
     }
 
     pub(super) fn on_executor_lost(
@@ -111,7 +119,8 @@ impl Scheduler {
         (self.executors[key].incarnation == incarnation).then_some(key)
     }
 
-    /// The one path out: its running tasks are queued again, its outputs are lost.
+    /// The one path out: its running tasks are queued again, its outputs are lost, unless somebody else
+    /// serves them.
     fn remove_executor(&mut self, key: ExecutorKey, reason: LossReason) {
         let (id, incarnation) = (self.executors[key].id, self.executors[key].incarnation);
         self.commands.push(Command::ExecutorRemoved { executor: id, incarnation, reason });
@@ -120,11 +129,14 @@ impl Scheduler {
         if !self.executors[key].draining {
             self.close(key);
         }
-        let mut touched = self.lose_outputs_of(key);
+        let mut touched = match self.executors[key].served {
+            true => Vec::new(),
+            false => self.lose_outputs_of(key),
+        };
         touched.extend(self.lose_held_by(key));
         let failure = TaskFailure::ExecutorLost { executor: id, reason };
         touched.extend(self.lose_runs_of(key, &failure));
-        self.executors.remove(key);
+        self.depart(key);
         self.offer_all = true;
         touched.sort_unstable();
         touched.dedup();
@@ -134,6 +146,27 @@ impl Scheduler {
             }
         }
         self.recheck_placeable();
+    }
+
+    /// Strikes an executor off the books, but for what its outputs need.
+    fn depart(&mut self, key: ExecutorKey) {
+        let executor = &mut self.executors[key];
+        // No task is placed on it, and no request is measured by it.
+        (executor.draining, executor.departed) = (true, true);
+        self.forget_if_departed(key);
+    }
+
+    /// Forgets the departed that hold nothing any more.
+    pub(super) fn forget_departed(&mut self) {
+        let departed = self.executors.iter().filter(|(_, executor)| executor.departed);
+        let keys: Vec<ExecutorKey> = departed.map(|(key, _)| key).collect();
+        keys.into_iter().for_each(|key| self.forget_if_departed(key));
+    }
+
+    fn forget_if_departed(&mut self, key: ExecutorKey) {
+        if !self.holds_outputs(key) {
+            self.executors.remove(key);
+        }
     }
 
     fn lose_runs_of(&mut self, key: ExecutorKey, failure: &TaskFailure) -> Vec<StageKey> {

@@ -111,6 +111,7 @@ impl Scheduler {
         if let Some(shuffle) = stage.shuffle() {
             self.shared_stages.remove(&stage.id);
             self.commands.push(Command::ReleaseOutputs { shuffle });
+            self.forget_departed();
         }
     }
 

@@ -66,7 +66,14 @@ pub enum Event {
         /// What it offers.
         capacity: Capacity,
     },
-    /// An executor is gone, with its outputs.
+    /// The outputs of an executor are served by somebody else too, and stay when it goes.
+    OutputsServed {
+        /// Its name.
+        executor: ExecutorId,
+        /// Its life.
+        incarnation: Incarnation,
+    },
+    /// An executor is gone, with its outputs, unless they are served by somebody else.
     ExecutorLost {
         /// Its name.
         executor: ExecutorId,

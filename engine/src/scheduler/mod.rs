@@ -122,6 +122,8 @@ pub struct Census {
     pub grants: usize,
     /// Tasks that wait.
     pub pending: u64,
+    /// Executors that are lost and whose outputs have stayed behind.
+    pub departed: usize,
 }
 
 impl Scheduler {
@@ -177,6 +179,9 @@ impl Scheduler {
             Event::ExecutorJoined { executor, incarnation, host, capacity } => {
                 self.on_executor_joined(executor, incarnation, host, capacity);
             }
+            Event::OutputsServed { executor, incarnation } => {
+                self.on_outputs_served(executor, incarnation);
+            }
             Event::ExecutorLost { executor, incarnation, reason } => {
                 self.on_executor_lost(executor, incarnation, reason);
             }
@@ -227,6 +232,7 @@ impl Scheduler {
             running: self.runs.len(),
             grants: self.stages.iter().map(|(_, stage)| grants(stage)).sum(),
             pending: self.stages.iter().map(|(_, stage)| u64::from(stage.pending())).sum(),
+            departed: self.executors.iter().filter(|(_, executor)| executor.departed).count(),
         }
     }
 

@@ -121,6 +121,13 @@ impl Scheduler {
         losers
     }
 
+    /// Whether outputs are registered with an executor.
+    pub(super) fn holds_outputs(&self, executor: ExecutorKey) -> bool {
+        let Ok(holder) = u32::try_from(executor) else { return false };
+        let holds = |stage: &StageState| stage.tasks.holder.contains(&holder);
+        self.stages.iter().any(|(_, stage)| stage.shuffle().is_some() && holds(stage))
+    }
+
     /// Sees to it that what was lost is computed again, if anyone needs it now.
     pub(super) fn wake_after_loss(&mut self, key: StageKey) {
         self.wake(key);

@@ -550,3 +550,55 @@ fn files_are_never_taken_over_by_a_task_of_the_job() {
     rig.feed(Event::JobSubmitted(spec));
     assert_eq!(rig.running.len(), 1);
 }
+
+#[test]
+fn outputs_that_somebody_else_serves_outlive_their_executor() {
+    let mut rig = Rig::new(SchedulerConfig::default(), &[1, 1]);
+    let executor = |id| (ExecutorId(id), ONE);
+    for id in 0..2 {
+        let (executor, incarnation) = executor(id);
+        rig.feed(Event::OutputsServed { executor, incarnation });
+    }
+    rig.submit(1, vec![stage(1, 2, &[], shuffle(1)), stage(2, 2, &[1], StageOutput::Result)]);
+    rig.finish(0, MAP);
+    rig.finish(0, MAP);
+    assert_eq!(rig.running.len(), 2);
+    let (executor, incarnation) = executor(1);
+    rig.running.retain(|(at, _)| *at != executor);
+    rig.feed(Event::ExecutorLost { executor, incarnation, reason: LossReason::Exited });
+    let there: Vec<_> = rig.scheduler.outputs(ShuffleId(1)).flatten().collect();
+    assert_eq!(there.len(), 2, "nothing is lost");
+    assert!(there.iter().any(|at| (at.executor, at.incarnation) == (executor, incarnation)));
+    assert_eq!(rig.scheduler.free_capacity(executor), None);
+
+    // It comes back as another, and is not taken for the one that made them.
+    rig.feed(Event::ExecutorJoined {
+        executor,
+        incarnation: Incarnation(2),
+        host: "host1".into(),
+        capacity: Capacity { cpus: 1, memory_bytes: 100, disk_bytes: 100 },
+    });
+    let place = rig.place(2, None);
+    let lost = there.iter().zip(0..).find(|(at, _)| at.executor == executor).unwrap();
+    let outputs = vec![LostOutput { map: lost.1, attempt: lost.0.attempt, executor }];
+    let why = "the service is gone too".to_owned();
+    rig.fail(place, TaskFailure::FetchFailed { shuffle: ShuffleId(1), outputs, why });
+    assert_eq!(rig.scheduler.outputs(ShuffleId(1)).flatten().count(), 1);
+    assert!(rig.running.iter().any(|(_, task)| task.stage == StageId(1)), "it is made again");
+}
+
+#[test]
+fn who_has_departed_is_forgotten_with_its_last_output() {
+    let mut rig = Rig::new(SchedulerConfig::default(), &[1, 1]);
+    let (executor, incarnation) = (ExecutorId(0), ONE);
+    rig.feed(Event::OutputsServed { executor, incarnation });
+    rig.submit(1, vec![stage(1, 2, &[], shuffle(1)), stage(2, 1, &[1], StageOutput::Result)]);
+    rig.finish(0, MAP);
+    rig.finish(0, MAP);
+    let reason = LossReason::Exited;
+    rig.feed(Event::ExecutorLost { executor, incarnation, reason });
+    assert_eq!(rig.scheduler.census().departed, 1);
+    rig.feed(Event::ShuffleReleased { shuffle: ShuffleId(1) });
+    rig.feed(Event::JobCancelled { job: JobId(1) });
+    assert_eq!(rig.scheduler.census().departed, 0);
+}

@@ -1,8 +1,8 @@
 //! Values that tasks add to and the driver reads.
 //!
 //! A task collects its own additions; they travel with its result and are merged when the driver
-//! accepts it. A failed, cancelled or duplicate attempt therefore adds nothing: each partition counts
-//! once, however often it was tried.
+//! accepts it, unless the partition has been counted. A failed, cancelled or duplicate attempt therefore
+//! adds nothing: each partition counts once, however often it was tried or computed again.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -64,8 +64,9 @@ impl<K: Data + Eq + Hash, V: Accumulate> Accumulate for HashMap<K, V> {
 
 /// A value that tasks add to and the driver reads; see [`Context::accumulator`](crate::Context::accumulator).
 ///
-/// Each partition is counted once for each job that computes it, however many attempts it takes. An
-/// operation whose rows two jobs compute is counted by both; persist it, or add in an action.
+/// Each partition is counted once for each job that computes it, however many attempts it takes, and
+/// whether or not its output is lost and computed again. An operation whose rows two jobs compute is
+/// counted by both; persist it, or add in an action.
 pub struct Accumulator<A> {
     id: u64,
     total: Option<Arc<Mutex<A>>>,
@@ -157,6 +158,11 @@ impl Update {
 }
 
 impl AccumulatorUpdates {
+    /// Whether the task has added nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The additions as they travel to the driver.
     ///
     /// # Errors
@@ -191,9 +197,6 @@ struct Total {
 
 impl AccumulatorTotals {
     pub(crate) fn merge(&self, updates: AccumulatorUpdates) {
-        if updates.0.is_empty() {
-            return;
-        }
         let totals = self.0.lock();
         for (id, update) in updates.0 {
             if let Some(total) = totals.get(&id) {

@@ -6,9 +6,11 @@ pub mod channel;
 pub mod fetch;
 pub mod serve;
 
+mod ask;
 mod want;
 mod wire;
 
+pub use ask::{AskError, Request, ask};
 pub use want::{Frame, FrameHead, Refusal, Want};
 
 #[cfg(test)]

@@ -16,6 +16,9 @@ pub struct Want {
     pub partition: u32,
     /// Each map task with the attempt whose output readers see.
     pub maps: Vec<(u32, u64)>,
+    /// Whose outputs they are, for a server that has those of several: the name of its directory, as
+    /// [`LocalDirs::owner_name`](crate::store::LocalDirs::owner_name) has it.
+    pub owner: Option<String>,
 }
 
 /// Which block a frame is, and how many rows it has.

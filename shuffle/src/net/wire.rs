@@ -9,11 +9,11 @@
 //!
 //! A refusal is a status with the refusal as its details; a status without is the network's.
 
-use arrow_flight::{FlightData, Ticket};
+use arrow_flight::{Action, FlightData, Ticket};
 use bytes::Bytes;
 use tonic::{Code, Status};
 
-use super::{Frame, FrameHead, Refusal, Want};
+use super::{Frame, FrameHead, Refusal, Request, Want};
 use crate::block::{BLOCK_BYTES_MAX, HEADER_BYTES};
 
 const HEAD_BYTES: usize = 13;
@@ -107,6 +107,25 @@ pub(super) fn want(ticket: &Ticket) -> Result<Want, Refusal> {
         Ok((want, [])) => Ok(want),
         Ok((_, rest)) => Err(Refusal::Other(format!("{} bytes follow the ticket", rest.len()))),
         Err(error) => Err(Refusal::Other(format!("the ticket does not parse: {error}"))),
+    }
+}
+
+/// The type of the action that carries a request.
+const ACTION: &str = "millstream";
+
+pub(super) fn action(request: &Request) -> Result<Action, String> {
+    let body = postcard::to_stdvec(request).map_err(|error| error.to_string())?;
+    Ok(Action { r#type: ACTION.to_owned(), body: body.into() })
+}
+
+pub(super) fn request(action: &Action) -> Result<Request, Refusal> {
+    if action.r#type != ACTION {
+        return Err(Refusal::Other(format!("there is no action {:?} here", action.r#type)));
+    }
+    match postcard::take_from_bytes(&action.body) {
+        Ok((request, [])) => Ok(request),
+        Ok((_, rest)) => Err(Refusal::Other(format!("{} bytes follow the request", rest.len()))),
+        Err(error) => Err(Refusal::Other(format!("the request does not parse: {error}"))),
     }
 }
 

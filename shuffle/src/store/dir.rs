@@ -99,6 +99,11 @@ impl Dir {
         self.owned.as_ref().is_some_and(|owned| owned.holds(file))
     }
 
+    /// The name of the folder for files, below the directory as configured.
+    pub(super) fn name(&self) -> Option<&Path> {
+        self.owned.as_ref().and_then(OwnedDir::name)
+    }
+
     /// What is here goes with this process.
     pub(super) fn discard(&self) {
         if let Some(owned) = &self.owned {

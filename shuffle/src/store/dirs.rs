@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::dir::{Dir, DirId, DirSnapshot, DirState};
 use super::error::{DirError, DiskError, Verdict, judge};
 use super::file::{CommittedFile, SpillFile};
-use super::kept::Keep;
+use super::kept::{Keep, is_owner_name, next_run};
 use super::owner::{Identity, OwnedDir, sweep};
 
 /// One directory to use.
@@ -81,7 +81,14 @@ impl LocalDirs {
     /// otherwise. What an earlier run has left in them can be taken over by [`Self::adopt`]; while a
     /// process of that run lives, they cannot be used.
     pub fn open_kept(specs: &[DirSpec], keep: &Keep) -> Result<Arc<Self>, DirError> {
-        Self::open_with(specs, |path, me| OwnedDir::take(path, keep, me))
+        let run = next_run(specs.iter().map(|spec| spec.path.as_path()), keep);
+        Self::open_with(specs, |path, me| OwnedDir::take(path, keep, run, me))
+    }
+
+    /// The name of the folder for files, the same below each of the directories; none if they are not kept.
+    pub fn owner_name(&self) -> Option<String> {
+        let name = self.dirs.iter().find_map(Dir::name)?.to_str()?;
+        is_owner_name(name).then(|| name.to_owned())
     }
 
     fn open_with(

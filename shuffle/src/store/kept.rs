@@ -1,9 +1,11 @@
-//! Directories that outlive their owner, for the next run of the same application to take over.
+//! Directories that outlive their owner: for the next run of the same application to take over, or for a
+//! shuffle service to serve.
 //!
 //! ```text
 //!  millstream-kept-APP-GROUP-MEMBER/.owner      locked by the run that has it
 //!  millstream-kept-APP-GROUP-MEMBER/run-1/*     what the first run has left
 //!  millstream-kept-APP-GROUP-MEMBER/run-2/*     what the present run writes
+//!  millstream-served-APP-GROUP-MEMBER/...       the same, of no use to a next run of the application
 //! ```
 //!
 //! The name says whose it is; the lock on its record, as in [`super::owner`], that nobody has it now.
@@ -28,8 +30,27 @@ pub const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
 const WAIT: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-const MARK: &str = "kept-";
 const RUN: &str = "run-";
+
+/// Why directories outlive their owner.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeptFor {
+    /// For the next run of the application.
+    NextRun,
+    /// For readers in this run, whom a shuffle service serves.
+    Readers,
+}
+
+impl KeptFor {
+    const ALL: [Self; 2] = [Self::NextRun, Self::Readers];
+
+    fn mark(self) -> &'static str {
+        match self {
+            Self::NextRun => "kept-",
+            Self::Readers => "served-",
+        }
+    }
+}
 
 /// Whose directories these are.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,11 +61,18 @@ pub struct Keep {
     pub group: u64,
     /// Which of its processes.
     pub member: u64,
+    /// Why they are kept.
+    pub kept_for: KeptFor,
 }
 
 impl Keep {
     fn prefix(&self) -> String {
-        format!("{PREFIX}{MARK}{}-{:016x}-", plain_name(&self.app_name), self.group)
+        let (mark, app_name) = (self.kept_for.mark(), plain_name(&self.app_name));
+        format!("{PREFIX}{mark}{app_name}-{:016x}-", self.group)
+    }
+
+    fn name(&self) -> String {
+        format!("{}{}", self.prefix(), self.member)
     }
 }
 
@@ -55,16 +83,23 @@ pub(super) struct Taken {
     pub(super) lock: File,
 }
 
-/// Takes the directory of `keep` under `parent` over, or makes it.
-pub(super) fn take(parent: &Path, keep: &Keep, me: &Identity) -> io::Result<Taken> {
-    let name = format!("{}{}", keep.prefix(), keep.member);
+/// The number of a run that none of these directories has had. Those of an application have the same, so
+/// that its folder has one name below all local directories.
+pub(super) fn next_run<'a>(parents: impl Iterator<Item = &'a Path>, keep: &Keep) -> u64 {
+    let last = parents.map(|parent| last_run(&parent.join(keep.name())).unwrap_or(0));
+    last.max().unwrap_or(0) + 1
+}
+
+/// Takes the directory of `keep` under `parent` over, or makes it, for this run.
+pub(super) fn take(parent: &Path, keep: &Keep, run: u64, me: &Identity) -> io::Result<Taken> {
+    let name = keep.name();
     let root = parent.join(&name);
     match DirBuilder::new().mode(0o700).create(&root) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
     let lock = take_record(&root, &name, me)?;
-    let run = root.join(format!("{RUN}{}", last_run(&root)? + 1));
+    let run = root.join(format!("{RUN}{run}"));
     DirBuilder::new().mode(0o700).create(&run)?;
     Ok(Taken { root, run, lock })
 }
@@ -162,18 +197,59 @@ pub fn prune_kept(
     }
 }
 
-/// Whether a directory is one that the sweep has to leave to the next run of its application.
-pub(super) fn is_kept_still(dir: &Path) -> bool {
-    let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    name.strip_prefix(PREFIX).is_some_and(|rest| rest.starts_with(MARK)) && !is_old(dir)
+/// Removes what all processes of an application that is over have left under `paths`, but for those that
+/// live.
+pub fn remove_application(paths: &[PathBuf], app_name: &str, group: u64) {
+    for kept_for in KeptFor::ALL {
+        let keep = Keep { app_name: app_name.to_owned(), group, member: 0, kept_for };
+        remove_kept(paths.iter().cloned(), &keep);
+    }
 }
 
-/// Whether nothing has changed in the directory for a long time.
-fn is_old(dir: &Path) -> bool {
+/// Removes what was kept under `paths` for readers, where the owner is dead, nothing has changed for
+/// `idle_max`, and `is_read` does not say that somebody reads it.
+pub fn remove_idle(paths: &[PathBuf], idle_max: Duration, is_read: impl Fn(&str) -> bool) {
+    let me = Identity::current();
+    for entry in paths.iter().flat_map(fs::read_dir).flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if is_marked(&name, KeptFor::Readers)
+            && is_old(&entry.path(), idle_max)
+            && !is_read(&name)
+            && let Some(_lock) = lock_dead_owner(&entry.path(), &me)
+        {
+            // What cannot be removed now is tried again.
+            let _ = remove_owned(&entry.path());
+        }
+    }
+}
+
+/// Whether this is the name of a kept directory with the folder of a run in it, and leads nowhere else.
+pub fn is_owner_name(name: &str) -> bool {
+    let Some((root, run)) = name.split_once('/') else { return false };
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let run = run.strip_prefix(RUN).unwrap_or_default();
+    KeptFor::ALL.iter().any(|kept_for| is_marked(root, *kept_for))
+        && root.chars().all(plain)
+        && !run.is_empty()
+        && run.bytes().all(|digit| digit.is_ascii_digit())
+}
+
+fn is_marked(name: &str, kept_for: KeptFor) -> bool {
+    name.strip_prefix(PREFIX).is_some_and(|rest| rest.starts_with(kept_for.mark()))
+}
+
+/// Whether a directory is one that the sweep has to leave to others.
+pub(super) fn is_kept_still(dir: &Path) -> bool {
+    let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    KeptFor::ALL.iter().any(|kept_for| is_marked(&name, *kept_for)) && !is_old(dir, KEPT_FOR)
+}
+
+/// Whether nothing has changed in the directory for so long.
+fn is_old(dir: &Path, idle: Duration) -> bool {
     let Ok(entries) = fs::read_dir(dir) else { return false };
     let changed = entries.flatten().filter_map(|entry| entry.metadata().ok()?.modified().ok());
     let now = SystemTime::now();
-    changed.max().is_some_and(|last| now.duration_since(last).is_ok_and(|age| age > KEPT_FOR))
+    changed.max().is_some_and(|last| now.duration_since(last).is_ok_and(|age| age > idle))
 }
 
 #[cfg(test)]
@@ -182,7 +258,13 @@ mod tests {
     use super::*;
 
     fn keep(group: u64, member: u64) -> Keep {
-        Keep { app_name: "app".to_owned(), group, member }
+        let kept_for = KeptFor::NextRun;
+        Keep { app_name: "app".to_owned(), group, member, kept_for }
+    }
+
+    /// As an application does that has this one directory.
+    fn take(parent: &Path, keep: &Keep, me: &Identity) -> io::Result<Taken> {
+        super::take(parent, keep, next_run([parent].into_iter(), keep), me)
     }
 
     #[test]
@@ -260,5 +342,59 @@ mod tests {
             File::open(path).unwrap().set_modified(long_ago).unwrap();
         }
         assert_eq!(sweep(parent.path(), &me), [first.root]);
+    }
+
+    #[test]
+    fn only_what_was_kept_for_readers_goes_when_it_is_idle_and_nobody_reads_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let (me, paths) = (Identity::current(), [parent.path().to_owned()]);
+        let keep = |member, kept_for| Keep { kept_for, ..keep(1, member) };
+        let next_run = take(parent.path(), &keep(0, KeptFor::NextRun), &me).unwrap();
+        let read = take(parent.path(), &keep(1, KeptFor::Readers), &me).unwrap();
+        let idle = take(parent.path(), &keep(2, KeptFor::Readers), &me).unwrap();
+        let live = take(parent.path(), &keep(3, KeptFor::Readers), &me).unwrap();
+        drop((next_run.lock, read.lock, idle.lock));
+        let name = |taken: &Path| taken.file_name().unwrap().to_string_lossy().into_owned();
+        let is_read = |root: &str| root == name(&read.root);
+        remove_idle(&paths, Duration::from_secs(3600), is_read);
+        assert!(idle.root.exists(), "it has just been written");
+        remove_idle(&paths, Duration::ZERO, is_read);
+        assert!(!idle.root.exists());
+        assert!(next_run.root.exists() && read.root.exists() && live.root.exists());
+
+        remove_application(&paths, "app", 1);
+        assert!(!next_run.root.exists() && !read.root.exists() && live.root.exists());
+    }
+
+    #[test]
+    fn a_run_has_one_name_in_all_directories() {
+        let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let me = Identity::current();
+        drop(take(first.path(), &keep(1, 0), &me).unwrap().lock);
+        let parents = [second.path(), first.path()];
+        let run = next_run(parents.into_iter(), &keep(1, 0));
+        let taken = parents.map(|parent| super::take(parent, &keep(1, 0), run, &me).unwrap());
+        let name = |taken: &Taken| taken.run.file_name().unwrap().to_owned();
+        assert_eq!(name(&taken[0]), "run-2");
+        assert_eq!(name(&taken[0]), name(&taken[1]));
+    }
+
+    #[test]
+    fn no_name_leads_elsewhere() {
+        let root = "millstream-served-app-0000000000000001-3";
+        assert!(is_owner_name(&format!("{root}/run-2")));
+        for name in [
+            root.to_owned(),
+            format!("{root}/run-"),
+            format!("{root}/run-2/.."),
+            format!("{root}/.."),
+            format!("{root}/../run-1"),
+            "../millstream-served-app/run-1".to_owned(),
+            "millstream-app-1-2/run-1".to_owned(),
+            "millstream-served-../run-1".to_owned(),
+            "/run-1".to_owned(),
+        ] {
+            assert!(!is_owner_name(&name), "{name}");
+        }
     }
 }

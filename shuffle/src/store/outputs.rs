@@ -106,6 +106,11 @@ impl<S> MapOutput<S> {
         }
     }
 
+    /// An output of which nothing is in memory.
+    pub(crate) fn in_segment(parts: Vec<Part>, segment: S, dir: DirId) -> Self {
+        Self { parts, segment: Some((segment, dir)), memory: None }
+    }
+
     /// How many reduce partitions there are.
     pub fn partitions(&self) -> usize {
         self.parts.len()

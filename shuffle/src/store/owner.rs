@@ -120,13 +120,18 @@ impl OwnedDir {
     }
 
     /// Takes over the directory that an earlier run has left under `parent`, or makes it.
-    pub(super) fn take(parent: &Path, keep: &Keep, me: &Identity) -> io::Result<Self> {
-        let Taken { root, run, lock } = take(parent, keep, me)?;
+    pub(super) fn take(parent: &Path, keep: &Keep, run: u64, me: &Identity) -> io::Result<Self> {
+        let Taken { root, run, lock } = take(parent, keep, run, me)?;
         Ok(Self { path: run, root, keep: AtomicBool::new(true), _lock: Some(lock) })
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The name of the folder for files, below the parent.
+    pub(super) fn name(&self) -> Option<&Path> {
+        self.path.strip_prefix(self.root.parent()?).ok()
     }
 
     /// Whether a file lies in it, be it of this run or of an earlier one.

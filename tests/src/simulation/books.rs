@@ -42,6 +42,8 @@ pub struct Books {
     /// What executors that take tasks offered, from which time on.
     offers: Vec<(u64, Vec<Capacity>)>,
     offers_changed: bool,
+    /// The lives of executors whose outputs a service has too.
+    served: BTreeSet<(ExecutorId, Incarnation)>,
 }
 
 const NOTHING: Capacity = Capacity { cpus: 0, memory_bytes: 0, disk_bytes: 0 };
@@ -55,6 +57,13 @@ impl Books {
             let account = Account { incarnation, capacity, used: NOTHING, draining: false };
             self.executors.insert(executor, account);
             self.offers_changed = true;
+        }
+    }
+
+    /// The outputs of an executor stay when it goes.
+    pub fn served(&mut self, executor: ExecutorId, incarnation: Incarnation) {
+        if self.counts_on(executor) == Some(incarnation) {
+            self.served.insert((executor, incarnation));
         }
     }
 
@@ -150,7 +159,10 @@ impl Books {
             ));
         }
         for (input, maps) in stage.inputs.iter().zip(outputs) {
-            let live = |at: &OutputLocation| self.counts_on(at.executor) == Some(at.incarnation);
+            let live = |at: &OutputLocation| {
+                self.counts_on(at.executor) == Some(at.incarnation)
+                    || self.served.contains(&(at.executor, at.incarnation))
+            };
             let there = maps.iter().all(|map| map.as_ref().is_some_and(live));
             if input.need == Need::Always && !there {
                 return Err(format!("launched {task} though {} is not complete", input.shuffle));

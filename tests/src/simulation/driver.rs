@@ -41,6 +41,9 @@ impl World {
             Event::ExecutorJoined { executor, incarnation, capacity, .. } => {
                 self.books.joined(*executor, *incarnation, *capacity);
             }
+            Event::OutputsServed { executor, incarnation } => {
+                self.books.served(*executor, *incarnation);
+            }
             Event::ExecutorDraining { executor, incarnation } => {
                 self.books.draining(*executor, *incarnation);
             }
@@ -93,6 +96,7 @@ impl World {
                 self.send(Order::Drop(shuffle, map, attempt), executor);
             }
             Command::ReleaseOutputs { shuffle } => {
+                self.service.retain(|(_, of, ..), _| *of != shuffle);
                 for executor in self.executors.keys().copied().collect::<Vec<_>>() {
                     self.send(Order::Release(shuffle), executor);
                 }

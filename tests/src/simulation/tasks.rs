@@ -105,6 +105,10 @@ impl World {
         let (output, payload) = match stage.output {
             StageOutput::Shuffle { shuffle, .. } => {
                 let digest = rows::digest(&rows);
+                if self.serves {
+                    let key = ((id, incarnation), shuffle, task.partition, task.attempt);
+                    self.service.insert(key, Rc::clone(&rows));
+                }
                 executor.store.insert((shuffle, task.partition, task.attempt), rows);
                 let in_memory = !mix(u64::from(task.attempt) + count).is_multiple_of(4);
                 (TaskOutput::Map { bytes: count * 16, rows: count, digest, in_memory }, None)
@@ -223,7 +227,22 @@ impl World {
                 && reader.cut_until <= self.now
                 && peer.stopped_until <= self.now);
         let there = peer.alive && peer.incarnation == incarnation && reachable;
-        peer.store.get(&(shuffle, map, attempt)).filter(|_| there).cloned()
+        let kept = peer.store.get(&(shuffle, map, attempt)).filter(|_| there).cloned();
+        kept.or_else(|| self.fetch_served(((from, incarnation), shuffle, map, attempt)))
+    }
+
+    /// Reads what a shuffle service has of an executor, if it is there.
+    fn fetch_served(
+        &mut self,
+        key: ((ExecutorId, Incarnation), ShuffleId, u32, u32),
+    ) -> Option<Rc<Vec<Row>>> {
+        let rows = Rc::clone(self.service.get(&key)?);
+        if self.rng.one_in(20) {
+            self.figures.count("services that do not answer");
+            return None;
+        }
+        self.figures.count("outputs read from a service");
+        Some(rows)
     }
 
     /// Asks for leave to commit, and goes on asking.
@@ -286,6 +305,9 @@ impl World {
         let host = Self::host(id);
         let event = Event::ExecutorJoined { executor: id, incarnation, host, capacity };
         self.report(id, &(event, None));
+        if self.serves {
+            self.report(id, &(Event::OutputsServed { executor: id, incarnation }, None));
+        }
         self.schedule(self.now + HEARTBEAT_MS, Action::Heartbeat(id, incarnation));
     }
 }

@@ -17,7 +17,7 @@ use super::books::Books;
 use super::executor::{Locations, SimExecutor};
 use super::faults::Fault;
 use super::graphs::{self, PlannedJob};
-use super::prng::Prng;
+use super::prng::{Prng, mix};
 use super::rows::{self, Row};
 
 /// No job may take longer than this, in simulated milliseconds.
@@ -141,6 +141,10 @@ pub struct World {
     /// What attempts published.
     pub(super) published: BTreeMap<TaskId, Rc<Vec<Row>>>,
     pub(super) shaky: bool,
+    /// Whether shuffle services have the outputs of executors too.
+    pub(super) serves: bool,
+    /// What they have: by the life of an executor, the shuffle, the map and the attempt.
+    pub(super) service: BTreeMap<((ExecutorId, Incarnation), ShuffleId, u32, u32), Rc<Vec<Row>>>,
     /// All jobs are over: nothing new happens, and what is under way arrives.
     pub(super) quiet: bool,
     pub(super) figures: Figures,
@@ -173,6 +177,8 @@ impl World {
             payloads: BTreeMap::new(),
             published: BTreeMap::new(),
             shaky: rng.percent(50),
+            serves: mix(seed ^ 0x5e4e).is_multiple_of(3),
+            service: BTreeMap::new(),
             quiet: false,
             figures: Figures::default(),
             traced: false,

@@ -20,8 +20,10 @@ mod network;
 mod programs;
 mod recovery;
 mod segments;
+mod service;
 mod signals;
 mod strangers;
+mod tool;
 
 use std::io::Write;
 use std::path::Path;

@@ -43,13 +43,13 @@ impl Prepare for FindBounds {
 }
 
 #[derive(Serialize, Deserialize)]
-struct DrawKeys {
+pub(in crate::dataframe) struct DrawKeys {
     keys: Program,
     options: Vec<SortOption>,
     share: usize,
 }
 
-struct Sample;
+pub(in crate::dataframe) struct Sample;
 
 impl Action for Sample {
     type Params = DrawKeys;

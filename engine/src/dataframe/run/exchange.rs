@@ -18,14 +18,14 @@ pub(super) type Bounds = Prepared<Vec<Vec<u8>>>;
 
 /// Where rows go.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Exchange {
+pub(in crate::dataframe) struct Exchange {
     pub(super) to: Distribution,
     /// For ranges.
     pub(super) bounds: Bounds,
 }
 
 /// Writes the rows of a stage by partition.
-pub(super) struct WriteExchange;
+pub(in crate::dataframe) struct WriteExchange;
 
 impl MapSide for WriteExchange {
     type Params = Exchange;

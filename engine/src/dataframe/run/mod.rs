@@ -7,4 +7,7 @@ mod fold;
 mod lower;
 mod stage;
 
+pub(super) use bounds::Sample;
+pub(super) use exchange::WriteExchange;
 pub(super) use lower::{Ready, TableSource, lower, lower_measured, planned};
+pub(super) use stage::RunStage;

@@ -7,7 +7,7 @@ use crate::operators::batches::{AsRecords, Batch, Opener, StagePlan};
 use crate::rdd::{BoxStream, Node, Operation};
 
 /// Runs the pipeline of one stage.
-pub(super) struct RunStage;
+pub(in crate::dataframe) struct RunStage;
 
 impl Operation for RunStage {
     type Params = StagePlan;

@@ -11,8 +11,10 @@ use super::sessions::Sessions;
 use crate::protocol::{OutputAt, ToExecutor};
 use crate::scheduler::ExecutorId;
 
-/// How long an executor may take to come. What only one has that does not come is computed again.
-const JOIN_MAX: Duration = Duration::from_secs(10);
+/// How often an executor is looked for that has yet to come. What only one has that does not come is
+/// computed again. Looks are counted and not seconds: one that takes long to start for want of a processor
+/// is looked for as long, by a driver that has to wait for one itself.
+const LOOKS_MAX: u32 = 2_000;
 
 /// How long an executor may take to open what it is asked for.
 const OPEN_MAX: Duration = Duration::from_secs(30);
@@ -36,10 +38,10 @@ pub(super) fn adopt(
     }
     by_executor.retain(|executor, _| spawned.is_none_or(|count| (1..=count).contains(&executor.0)));
     let (answer, answers) = unbounded();
-    let joined_by = Instant::now() + JOIN_MAX;
+    let mut looks = LOOKS_MAX;
     let mut requests = Vec::new();
     for (executor, outputs) in by_executor {
-        await_session(sessions, executor, joined_by);
+        await_session(sessions, executor, &mut looks);
         let mut table = sessions.0.lock();
         for outputs in outputs.chunks(OUTPUTS_A_MESSAGE) {
             let Some(session) = table.live.get(&executor) else { break };
@@ -62,9 +64,10 @@ pub(super) fn adopt(
     there
 }
 
-/// Waits for an executor to come.
-fn await_session(sessions: &Sessions, executor: ExecutorId, deadline: Instant) {
-    while !sessions.0.lock().live.contains_key(&executor) && Instant::now() < deadline {
+/// Waits for an executor to come, as long as there are looks left.
+fn await_session(sessions: &Sessions, executor: ExecutorId, looks: &mut u32) {
+    while *looks > 0 && !sessions.0.lock().live.contains_key(&executor) {
         std::thread::sleep(LOOK_AGAIN);
+        *looks -= 1;
     }
 }

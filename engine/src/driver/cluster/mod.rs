@@ -11,6 +11,7 @@
 
 mod adopt;
 mod processes;
+mod services;
 mod session;
 mod sessions;
 mod settings;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use millstream_shuffle::store::{DirSpec, LocalDirs};
+use millstream_shuffle::store::{DirSpec, Keep, KeptFor, LocalDirs, remove_kept};
 
 use super::super::actor::DriverLink;
 use super::super::reports::Life;
@@ -32,6 +32,7 @@ pub(super) struct Processes {
     watchers: Vec<JoinHandle<()>>,
     dirs: Vec<DirSpec>,
     app_name: String,
+    group: u64,
 }
 
 /// What one watcher knows.
@@ -58,6 +59,7 @@ impl Processes {
             watchers: Vec::new(),
             dirs: spawn.dirs.clone(),
             app_name: settings.app_name.clone(),
+            group: settings.group,
         };
         for number in 1..=u64::from(spawn.executors) {
             let role = Role {
@@ -71,6 +73,8 @@ impl Processes {
                 application: settings.access.application,
                 tls: spawn.tls.clone(),
                 with_driver: true,
+                shuffle_service: spawn.shuffle_service.clone(),
+                has_program: true,
             };
             let watcher = Watcher {
                 executor: ExecutorId(number),
@@ -100,6 +104,10 @@ impl Processes {
         }
         // Opening directories removes the files of owners that are no more.
         drop(LocalDirs::open(&self.dirs, &self.app_name));
+        // But for those that were left to a shuffle service.
+        let dirs = self.dirs.iter().map(|dir| dir.path.clone());
+        let (app_name, kept_for) = (self.app_name.clone(), KeptFor::Readers);
+        remove_kept(dirs, &Keep { app_name, group: self.group, member: 0, kept_for });
     }
 }
 

@@ -94,7 +94,8 @@ fn admit(
             app_name: settings.app_name.clone(),
             heartbeat_ms: settings.heartbeat_ms,
             lease_ms: settings.lease_ms,
-            keep_group: settings.keep_group,
+            group: settings.group,
+            keep: settings.keep,
         }));
         if over {
             session.say(ToExecutor::Shutdown { keep });
@@ -165,6 +166,10 @@ impl Talk {
                 sessions.0.lock().adopted(request, self.life, outputs);
             }
             ToDriver::Draining => driver.draining(self.life),
+            ToDriver::Served(served_by) => {
+                sessions.0.lock().note_served(self.life, served_by);
+                driver.served(self.life);
+            }
         }
     }
 

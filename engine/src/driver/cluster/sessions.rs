@@ -9,7 +9,9 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::super::reports::Life;
 use crate::context::ExecutorStatus;
-use crate::protocol::{OutputAt, PersistedAt, ProgramKey, Register, ToExecutor, Totals};
+use crate::protocol::{
+    Holder, OutputAt, PersistedAt, ProgramKey, Register, ServedBy, ToExecutor, Totals,
+};
 use crate::scheduler::{ExecutorId, Incarnation};
 
 /// One life of an executor.
@@ -26,9 +28,17 @@ pub(super) struct Session {
     pub(super) programs: HashSet<ProgramKey>,
     /// By shuffle, which version of the places of its outputs the executor knows.
     pub(super) inputs: HashMap<ShuffleId, u64>,
+    /// Who serves its map outputs too.
+    served_by: Option<ServedBy>,
 }
 
 impl Session {
+    /// How others find its map outputs.
+    pub(super) fn holder(&self) -> Holder {
+        let (executor, served_by) = (self.life.executor, self.served_by.clone());
+        Holder { executor, addr: Some(self.data_addr.clone()), served_by }
+    }
+
     pub(super) fn status(&self) -> ExecutorStatus {
         let (executor, host) = (self.life.executor.0, self.host.clone());
         ExecutorStatus { executor, host, slots: self.slots, memory_bytes: self.memory_bytes }
@@ -68,6 +78,8 @@ pub(super) struct Table {
     pub(super) requests: u64,
     /// Who waits for executors to take over what an earlier run has left, by the number of the request.
     pub(super) adopting: HashMap<u64, Sender<(Life, Vec<OutputAt>)>>,
+    /// Who serves the map outputs of executors that are no more.
+    departed: HashMap<(ExecutorId, Incarnation), ServedBy>,
     /// Which executor keeps which partition of a persisted node.
     pub(super) persisted: HashMap<NodeId, HashMap<u32, ExecutorId>>,
 }
@@ -95,8 +107,20 @@ impl Table {
         let (host, data_addr) = (host(register, life), register.data_addr.clone());
         let (programs, inputs) = (HashSet::new(), HashMap::new());
         let (slots, memory_bytes) = (register.slots, register.memory_bytes);
-        let session = Session { life, host, data_addr, slots, memory_bytes, say, programs, inputs };
-        self.live.insert(executor, session);
+        let session = Session {
+            life,
+            host,
+            data_addr,
+            slots,
+            memory_bytes,
+            say,
+            programs,
+            inputs,
+            served_by: None,
+        };
+        if let Some(before) = self.live.insert(executor, session) {
+            self.note_departed(before);
+        }
         self.forget_persisted(executor);
         Ok(life)
     }
@@ -104,9 +128,46 @@ impl Table {
     /// Ends the session of this life, if it has not ended: the executor hears that its stream is over.
     pub(super) fn end(&mut self, life: Life) {
         if self.live.get(&life.executor).is_some_and(|session| session.life == life) {
-            self.live.remove(&life.executor);
+            let session = self.live.remove(&life.executor);
+            session.into_iter().for_each(|session| self.note_departed(session));
             self.forget_persisted(life.executor);
         }
+    }
+
+    /// Notes who serves the map outputs of an executor too.
+    pub(super) fn note_served(&mut self, life: Life, served_by: ServedBy) {
+        let session = self.live.get_mut(&life.executor);
+        if let Some(session) = session.filter(|session| session.life == life) {
+            session.served_by = Some(served_by);
+        }
+    }
+
+    fn note_departed(&mut self, session: Session) {
+        let Life { executor, incarnation } = session.life;
+        if let Some(served_by) = session.served_by {
+            self.departed.insert((executor, incarnation), served_by);
+        }
+    }
+
+    /// How others find the map outputs of one life of an executor; `None` if nobody has them.
+    pub(super) fn holder(&self, life: Life) -> Option<Holder> {
+        let Life { executor, incarnation } = life;
+        if let Some(session) = self.live.get(&executor).filter(|session| session.life == life) {
+            return Some(session.holder());
+        }
+        let served_by = Some(self.departed.get(&(executor, incarnation))?.clone());
+        Some(Holder { executor, addr: None, served_by })
+    }
+
+    /// Who serves map outputs of executors that are no more.
+    pub(super) fn departed(&self) -> impl Iterator<Item = &ServedBy> {
+        self.departed.values()
+    }
+
+    /// All shuffle services that this application has to do with.
+    pub(super) fn services(&self) -> HashSet<String> {
+        let live = self.live.values().filter_map(|session| session.served_by.as_ref());
+        live.chain(self.departed()).map(|served_by| served_by.service.clone()).collect()
     }
 
     /// Notes that an executor keeps a partition, or no longer.

@@ -17,8 +17,10 @@ pub(crate) struct ClusterSettings {
     pub(crate) lease_ms: u64,
     /// After how long without a sign of life the driver gives an executor up.
     pub(crate) timeout_ms: u64,
-    /// What the kept directories of its executors have in common, if they are kept.
-    pub(crate) keep_group: Option<u64>,
+    /// What the directories of its executors have in common in their names, where they outlive them.
+    pub(crate) group: u64,
+    /// They are kept for a next run of the application.
+    pub(crate) keep: bool,
     /// The executors that the driver starts on this machine; none if they come by themselves.
     pub(crate) spawn: Option<Spawn>,
 }
@@ -35,4 +37,6 @@ pub(crate) struct Spawn {
     /// The secret itself, which goes to them through their standard input.
     pub(crate) secret: String,
     pub(crate) tls: Option<TlsFiles>,
+    /// The shuffle service of this machine.
+    pub(crate) shuffle_service: Option<String>,
 }

@@ -11,13 +11,16 @@ use super::super::reports::Life;
 use super::super::workers::{Order, Wanted, Workers};
 use super::adopt::adopt;
 use super::processes::Processes;
+use super::services;
 use super::sessions::{Session, Sessions, Table};
 use super::settings::ClusterSettings;
 use crate::Metrics;
 use crate::context::ExecutorStatus;
 use crate::executor::MapResult;
-use crate::protocol::{InputAt, Launched, OutputAt, PART_BYTES, ProgramKey, ToExecutor};
-use crate::scheduler::{ExecutorId, Incarnation, Scheduler, TaskId};
+use crate::protocol::{
+    Holder, InputAt, Launched, OutputAt, PART_BYTES, ProgramKey, ServedBy, ToExecutor,
+};
+use crate::scheduler::{ExecutorId, Incarnation, OutputLocation, Scheduler, TaskId};
 
 /// See the module's documentation.
 pub(super) struct ClusterWorkers {
@@ -40,6 +43,15 @@ impl ClusterWorkers {
     fn say(&self, executor: ExecutorId, message: ToExecutor) {
         if let Some(session) = self.sessions.0.lock().live.get(&executor) {
             session.say(message);
+        }
+    }
+
+    /// Nobody reads a shuffle any more: what executors that are no more have left of it goes.
+    fn drop_departed(&self, shuffle: ShuffleId) {
+        let departed: Vec<ServedBy> = self.sessions.0.lock().departed().cloned().collect();
+        if let (false, Some(tokio)) = (departed.is_empty(), &self.tokio) {
+            let access = self.settings.access.clone();
+            tokio.spawn(services::drop_shuffle(departed, access, shuffle));
         }
     }
 
@@ -89,6 +101,7 @@ impl Workers for ClusterWorkers {
 
     fn drop_shuffle(&mut self, shuffle: ShuffleId) {
         self.say_to_all(&ToExecutor::DropShuffle(shuffle));
+        self.drop_departed(shuffle);
     }
 
     fn drop_persisted(&mut self, node: NodeId) {
@@ -159,11 +172,15 @@ impl Workers for ClusterWorkers {
         }
         self.say_to_all(&ToExecutor::Shutdown { keep });
         let (processes, tokio) = (self.processes.take(), self.tokio.take());
-        let sessions = Arc::clone(&self.sessions);
+        let (sessions, settings) = (Arc::clone(&self.sessions), Arc::clone(&self.settings));
+        let services = sessions.0.lock().services();
         Box::new(move || {
             wait_for_farewells(&sessions);
             if let Some(processes) = processes {
                 processes.stop();
+            }
+            if !keep {
+                services::tell_all(&services, &settings);
             }
             if let Some(tokio) = tokio {
                 // Nobody waits for a conversation: the driver may be stopped by one of its threads.
@@ -199,20 +216,22 @@ fn inputs(
     table: &Table,
     reader: &Session,
 ) -> ToExecutor {
-    let mut holders: Vec<(ExecutorId, String)> = Vec::new();
-    let mut places: HashMap<ExecutorId, u32> = HashMap::new();
+    let mut holders: Vec<Holder> = Vec::new();
+    let mut places: HashMap<(ExecutorId, Incarnation), u32> = HashMap::new();
     let maps = scheduler.outputs(shuffle).map(|output| {
         let output = output?;
-        let place = match places.get(&output.executor) {
+        let OutputLocation { executor, incarnation, .. } = output;
+        let place = match places.get(&(executor, incarnation)) {
             Some(place) => *place,
             None => {
-                let holder = match reader.life.executor == output.executor {
-                    true => reader,
-                    false => table.live.get(&output.executor)?,
+                let life = Life { executor, incarnation };
+                let holder = match reader.life == life {
+                    true => reader.holder(),
+                    false => table.holder(life)?,
                 };
                 let place = u32::try_from(holders.len()).ok()?;
-                holders.push((output.executor, holder.data_addr.clone()));
-                places.insert(output.executor, place);
+                holders.push(holder);
+                places.insert((executor, incarnation), place);
                 place
             }
         };

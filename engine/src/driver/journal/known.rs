@@ -80,9 +80,9 @@ impl Known {
     }
 
     /// Hands out what the tasks of a stage have added to accumulators, once.
-    pub(super) fn take_updates(&mut self, print: Print) -> Vec<Updates> {
+    pub(super) fn take_updates(&mut self, print: Print) -> Vec<(u32, Updates)> {
         let outputs = self.outputs.get_mut(&print).into_iter().flat_map(BTreeMap::values_mut);
-        outputs.map(|output| std::mem::take(&mut output.updates)).collect()
+        outputs.map(|output| (output.map, std::mem::take(&mut output.updates))).collect()
     }
 
     /// The results of some partitions. They stay: a program may run the same action twice.
@@ -140,8 +140,8 @@ mod tests {
             output.updates.push((5, vec![1]));
         }
         let mut known = Known::read(vec![BEGUN, gone], 1, |_| false).unwrap();
-        assert_eq!(known.take_updates(1), [vec![(5, vec![1])]]);
-        assert_eq!(known.take_updates(1), [vec![]]);
+        assert_eq!(known.take_updates(1), [(0, vec![(5, vec![1])])]);
+        assert_eq!(known.take_updates(1), [(0, vec![])]);
     }
 
     #[test]

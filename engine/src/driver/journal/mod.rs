@@ -27,7 +27,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use millstream_planner::ids::ShuffleId;
-use millstream_shuffle::store::{Keep, prune_kept, remove_kept};
+use millstream_shuffle::store::{Keep, KeptFor, prune_kept, remove_kept};
 use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -89,7 +89,8 @@ impl Journal {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
         let name: String = app_name.chars().map(plain).take(48).collect();
         let (mut file, entries) = JournalFile::open(&dir, &format!("{name}-{group:016x}"))?;
-        let keep = Keep { app_name: app_name.to_owned(), group, member: 0 };
+        let kept_for = KeptFor::NextRun;
+        let keep = Keep { app_name: app_name.to_owned(), group, member: 0, kept_for };
         let (known, refused) = match Known::read(entries, build, Path::exists) {
             Ok(known) => (known, None),
             Err(why) => (Known::default(), Some(why)),
@@ -156,8 +157,8 @@ impl Journal {
         self.inner.lock().known.take_outputs(print, basis)
     }
 
-    /// What the tasks of a stage have added to accumulators in earlier runs; handed out once.
-    pub(crate) fn take_updates(&self, print: Print) -> Vec<Updates> {
+    /// What the tasks of a stage have added to accumulators in earlier runs, by partition; handed out once.
+    pub(crate) fn take_updates(&self, print: Print) -> Vec<(u32, Updates)> {
         self.inner.lock().known.take_updates(print)
     }
 

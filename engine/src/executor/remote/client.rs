@@ -5,7 +5,8 @@
 //! 1. No commit is granted any more.
 //! 2. Tasks are told to stop.
 //! 3. The process ends, and with it what does not listen. Its local directories are removed by its
-//!    own end, or as those of a dead owner by the next start of any application.
+//!    own end, or as those of a dead owner by the next start of any application; where a shuffle service
+//!    serves them, they stay until the application is over.
 //!
 //! So a task that hangs, or one that was asleep while the driver gave its executor up, cannot go on.
 
@@ -20,7 +21,8 @@ use millstream_shuffle::budget::MemoryBudget;
 use millstream_shuffle::net::channel::{Access, Purpose, grpc_channel};
 use millstream_shuffle::net::fetch::{FetchLimits, Fetcher};
 use millstream_shuffle::net::serve::{BlockServer, ServeLimits};
-use millstream_shuffle::store::{Keep, LocalDirs};
+use millstream_shuffle::net::{Request, ask};
+use millstream_shuffle::store::{Keep, KeptFor, LocalDirs};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Streaming;
@@ -33,7 +35,9 @@ use super::served::Served;
 use crate::error::Error;
 use crate::events::EventBus;
 use crate::executor::Runtime;
-use crate::protocol::{PROTOCOL_VERSION, Register, ToDriver, ToExecutor, Welcome, converse};
+use crate::protocol::{
+    PROTOCOL_VERSION, Register, ServedBy, ToDriver, ToExecutor, Welcome, converse,
+};
 use crate::scheduler::Incarnation;
 
 /// How long a driver may take to answer a registration.
@@ -94,12 +98,12 @@ fn live(role: &Role) -> Result<End, Error> {
     if role.with_driver {
         end_with_standard_input();
     }
-    let served = Served::default();
+    let blocks = Served::default();
     let addr = SocketAddr::new(own_address(&role.driver)?.ip(), 0);
     let server = BlockServer::start(
         addr,
         &access,
-        Arc::new(served.clone()),
+        Arc::new(blocks.clone()),
         &ServeLimits::default(),
         |_, _| {},
     )?;
@@ -123,12 +127,21 @@ fn live(role: &Role) -> Result<End, Error> {
         }));
         let welcome = welcomed(&mut from_driver).await?;
         let (inputs, runtime) = begin(role, &welcome, fetcher, &outbox)?;
+        let served = match &role.shuffle_service {
+            Some(service) => register_with(service, &access, &runtime, &outbox).await,
+            None => false,
+        };
         let mut inbox = Inbox::new(role.slots, &runtime, inputs, outbox.clone())
             .map_err(Error::system("starting the executor's threads"))?;
         // Within one machine, compressing takes longer than carrying.
         let codec = if role.with_driver { Codec::None } else { role.codec };
-        served.begin(&runtime, codec);
-        let end = attend(&welcome, from_driver, &mut inbox, &outbox, &runtime).await;
+        blocks.begin(&runtime, codec);
+        let lasting = served || welcome.keep;
+        let end = attend(&welcome, from_driver, &mut inbox, &outbox, &runtime, served).await;
+        if !lasting {
+            // Nobody else hands out what is here.
+            runtime.dirs.discard();
+        }
         if !fence(&outbox, inbox.running()).await {
             // Its slots would be waited for. A task that does not listen ends with the process.
             std::mem::forget(inbox);
@@ -190,11 +203,17 @@ fn begin(
 ) -> Result<(Arc<Inputs>, Arc<Runtime>), Error> {
     #[cfg(feature = "counting-allocator")]
     crate::allocator::hold_limit();
-    let dirs = match welcome.keep_group {
+    let kept_for = match (welcome.keep, &role.shuffle_service) {
+        (true, _) => Some(KeptFor::NextRun),
+        (false, Some(_)) => Some(KeptFor::Readers),
+        (false, None) => None,
+    };
+    let dirs = match kept_for {
         None => LocalDirs::open(&role.dirs, &welcome.app_name)?,
-        Some(group) => {
-            let (app_name, member) = (welcome.app_name.clone(), welcome.executor.0);
-            LocalDirs::open_kept(&role.dirs, &Keep { app_name, group, member })?
+        Some(kept_for) => {
+            let (group, member) = (welcome.group, welcome.executor.0);
+            let keep = Keep { app_name: welcome.app_name.clone(), group, member, kept_for };
+            LocalDirs::open_kept(&role.dirs, &keep)?
         }
     };
     let budget = MemoryBudget::new(role.memory_bytes, role.slots);
@@ -206,7 +225,7 @@ fn begin(
     let inputs = Arc::new(Inputs::new(welcome.executor, fetcher));
     let runtime = Runtime::new(welcome.executor, budget, dirs, role.codec, gate, events)
         .with_inputs(Arc::clone(&inputs))
-        .durable(welcome.keep_group.is_some());
+        .durable(kept_for.is_some());
     let runtime = Arc::new(runtime);
     tell_of_failed_dirs(&runtime, outbox);
     let teller = outbox.clone();
@@ -214,13 +233,37 @@ fn begin(
     Ok((inputs, runtime))
 }
 
-/// Listens to the driver, and tells it that the executor lives, to the end.
+/// Makes sure that a shuffle service serves what this executor writes, and tells the driver. Where it does
+/// not, its outputs end with the executor, as they do without one.
+#[expect(clippy::print_stderr, reason = "for who has set the service up")]
+async fn register_with(service: &str, access: &Access, runtime: &Runtime, outbox: &Outbox) -> bool {
+    /// It is on this machine.
+    const PATIENCE: Duration = Duration::from_secs(5);
+    let Some(owner) = runtime.dirs.owner_name() else { return false };
+    let find = Request::Find { owner: owner.clone() };
+    match ask(service, access, &find, PATIENCE).await {
+        Ok(()) => {
+            outbox.say(ToDriver::Served(ServedBy { service: service.to_owned(), owner }));
+            true
+        }
+        Err(error) => {
+            eprintln!(
+                "millstream executor: its map outputs will end with it, because the shuffle service does not serve them: {error}"
+            );
+            false
+        }
+    }
+}
+
+/// Listens to the driver, and tells it that the executor lives, to the end. With `served` its map outputs
+/// are there without it.
 async fn attend(
     welcome: &Welcome,
     mut from_driver: Streaming<ToExecutor>,
     inbox: &mut Inbox,
     outbox: &Outbox,
     runtime: &Arc<Runtime>,
+    served: bool,
 ) -> Result<End, Error> {
     let lease = Duration::from_millis(welcome.lease_ms);
     let mut beat = tokio::time::interval(Duration::from_millis(welcome.heartbeat_ms));
@@ -271,7 +314,7 @@ async fn attend(
         }
         if let Some(since) = drains
             && inbox.running().is_empty()
-            && (runtime.store.stats().outputs == 0 || since.elapsed() > DRAIN_MAX)
+            && (served || runtime.store.stats().outputs == 0 || since.elapsed() > DRAIN_MAX)
         {
             return Ok(End::Done);
         }

@@ -7,15 +7,15 @@ use millstream_planner::ids::ShuffleId;
 use millstream_shuffle::net::fetch::Fetcher;
 use parking_lot::Mutex;
 
-use crate::protocol::InputAt;
+use crate::protocol::{Holder, InputAt};
 use crate::scheduler::ExecutorId;
 
 /// Where the map outputs of a shuffle are, as the driver has told.
 pub(crate) struct Located {
     /// In map order; `None` where there is none.
     pub(crate) maps: Vec<Option<InputAt>>,
-    /// What [`InputAt::holder`] means, with the addresses.
-    pub(crate) holders: Vec<(ExecutorId, String)>,
+    /// What [`InputAt::holder`] means.
+    pub(crate) holders: Vec<Holder>,
 }
 
 /// What the tasks of an executor know of the others.

@@ -24,3 +24,5 @@ pub(crate) use client::run;
 pub(crate) use inputs::Inputs;
 pub(crate) use peers::Peers;
 pub(crate) use role::Role;
+#[cfg(feature = "tool")]
+pub(crate) use role::tls_of_environment;

@@ -8,7 +8,7 @@ use millstream_shuffle::net::fetch::{FetchError, FetchFailure, FetchStream, Fetc
 
 use super::inputs::{Inputs, Located};
 use crate::executor::{TaskContext, TaskError};
-use crate::protocol::InputAt;
+use crate::protocol::{Holder, InputAt};
 use crate::scheduler::{ExecutorId, LostOutput};
 
 /// One stream an executor that keeps outputs of the shuffle. All are opened at once, so that the
@@ -23,7 +23,8 @@ pub(crate) struct Peers {
 
 struct PeerStream {
     holder: ExecutorId,
-    addr: String,
+    /// Servers that have the outputs, the best first.
+    addrs: Vec<String>,
     fetcher: Fetcher,
     want: Want,
     blocks: FetchStream,
@@ -59,10 +60,11 @@ impl Peers {
         for (map, at) in (0..).zip(located.maps.iter().flatten()) {
             wanted[at.holder as usize].push((map, u64::from(at.attempt)));
         }
-        let begin = |((holder, addr), maps): (&(ExecutorId, String), Vec<(u32, u64)>)| {
-            (*holder != inputs.me).then(|| {
-                let want = Want { shuffle: shuffle.0, partition, maps };
-                PeerStream::begin(*holder, addr, &inputs.fetcher, want)
+        let begin = |(holder, maps): (&Holder, Vec<(u32, u64)>)| {
+            (!is_me(holder, inputs.me)).then(|| {
+                let owner = holder.served_by.as_ref().map(|served_by| served_by.owner.clone());
+                let want = Want { shuffle: shuffle.0, partition, maps, owner };
+                PeerStream::begin(holder, &inputs.fetcher, want)
             })
         };
         let streams = located.holders.iter().zip(wanted).map(begin).collect();
@@ -72,13 +74,16 @@ impl Peers {
     /// Who keeps a map output, and which attempt made it.
     pub(crate) fn holder(&self, map: u32) -> Result<(ExecutorId, InputAt), TaskError> {
         let at = self.located.maps.get(map as usize).copied().flatten();
-        let holder = at.and_then(|at| Some((self.located.holders.get(at.holder as usize)?.0, at)));
+        let holder = at.and_then(|at| Some((self.located.holders.get(at.holder as usize)?, at)));
+        let holder = holder.map(|(holder, at)| (holder.executor, at));
         holder.ok_or(TaskError::InputMissing { shuffle: self.shuffle })
     }
 
     /// Whether a map output is kept by this executor itself.
     pub(crate) fn is_here(&self, map: u32) -> Result<bool, TaskError> {
-        Ok(self.holder(map)?.0 == self.me)
+        let (_, at) = self.holder(map)?;
+        let holder = self.located.holders.get(at.holder as usize);
+        Ok(holder.is_some_and(|holder| is_me(holder, self.me)))
     }
 
     /// The next block of a map output, decompressed, and its rows; `None` after its last. Map outputs
@@ -116,11 +121,18 @@ impl Peers {
     }
 }
 
+/// Whether this is the executor that asks. One of its name that is no more was an earlier life of it.
+fn is_me(holder: &Holder, me: ExecutorId) -> bool {
+    holder.executor == me && holder.addr.is_some()
+}
+
 impl PeerStream {
-    fn begin(holder: ExecutorId, addr: &str, fetcher: &Fetcher, want: Want) -> Self {
-        let blocks = fetcher.fetch(addr, want.clone());
-        let (addr, fetcher) = (addr.to_owned(), fetcher.clone());
-        Self { holder, addr, fetcher, want, blocks, at: 0, ahead: None }
+    fn begin(holder: &Holder, fetcher: &Fetcher, want: Want) -> Self {
+        let service = holder.served_by.as_ref().map(|served_by| &served_by.service);
+        let addrs: Vec<String> = holder.addr.iter().chain(service).cloned().collect();
+        let blocks = fetcher.fetch_from(addrs.clone(), want.clone());
+        let (holder, fetcher) = (holder.executor, fetcher.clone());
+        Self { holder, addrs, fetcher, want, blocks, at: 0, ahead: None }
     }
 
     /// Reads what is left for its checksums alone, without what cannot be read.
@@ -141,7 +153,7 @@ impl PeerStream {
                     };
                     let given_up = give_up(&mut self.want.maps, self.at, &error);
                     lost.extend(given_up.into_iter().map(output));
-                    self.blocks = self.fetcher.fetch(&self.addr, self.want.clone());
+                    self.blocks = self.fetcher.fetch_from(self.addrs.clone(), self.want.clone());
                 }
             }
         }

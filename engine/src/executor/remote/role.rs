@@ -31,6 +31,10 @@ pub(crate) struct Role {
     pub(crate) tls: Option<TlsFiles>,
     /// It lives as long as its driver: it comes to its end, and not back, when the connection does.
     pub(crate) with_driver: bool,
+    /// The shuffle service of its machine, if it has one.
+    pub(crate) shuffle_service: Option<String>,
+    /// Whether this executable is the driver's, and has the code of its program.
+    pub(crate) has_program: bool,
 }
 
 impl Role {
@@ -51,12 +55,28 @@ impl Role {
     /// # Errors
     /// If a variable does not make sense.
     pub(crate) fn of_this_process() -> Result<Option<Self>, Error> {
-        if let Some(text) = variable(Self::VARIABLE) {
-            return serde_json::from_str(&text)
-                .map(Some)
-                .map_err(|error| wrong(Self::VARIABLE, &text, &format!("not a role: {error}")));
+        if let Some(role) = Self::handed_over()? {
+            return Ok(Some(role));
         }
-        let Some(driver) = variable("MILLSTREAM_DRIVER") else { return Ok(None) };
+        variable("MILLSTREAM_DRIVER").map(Self::of_environment).transpose()
+    }
+
+    /// The role that a driver, or an earlier life of this executor, has handed over.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub(crate) fn handed_over() -> Result<Option<Self>, Error> {
+        let Some(text) = variable(Self::VARIABLE) else { return Ok(None) };
+        serde_json::from_str(&text)
+            .map(Some)
+            .map_err(|error| wrong(Self::VARIABLE, &text, &format!("not a role: {error}")))
+    }
+
+    /// The role of an executor of this driver that somebody starts by hand, as the environment says.
+    ///
+    /// # Errors
+    /// If a variable does not make sense.
+    pub(crate) fn of_environment(driver: String) -> Result<Self, Error> {
         let slots = match variable("MILLSTREAM_SLOTS") {
             None => std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
             Some(text) => match text.parse() {
@@ -79,7 +99,7 @@ impl Role {
                 std::env::split_paths(&text).map(spec).collect()
             },
         );
-        Ok(Some(Self {
+        Ok(Self {
             driver,
             executor: None,
             incarnation: Incarnation(1),
@@ -90,7 +110,9 @@ impl Role {
             application: 0,
             tls: tls_of_environment(),
             with_driver: false,
-        }))
+            shuffle_service: variable("MILLSTREAM_SHUFFLE_SERVICE"),
+            has_program: true,
+        })
     }
 
     /// What lets this process in. A driver that starts it hands over the secret in the first line of
@@ -108,7 +130,10 @@ impl Role {
         };
         check_secret(&secret)?;
         let build = build_id().map_err(Error::system("reading this program's executable"))?;
-        let access = Access::new(Secret::new(secret), self.application, build);
+        let mut access = Access::new(Secret::new(secret), self.application, build);
+        if !self.has_program {
+            access = access.without_program();
+        }
         Ok(match &self.tls {
             Some(files) => access.with_tls(files)?,
             None => access,
@@ -117,7 +142,7 @@ impl Role {
 }
 
 /// The files of TLS; none if the variables do not name all of them.
-fn tls_of_environment() -> Option<TlsFiles> {
+pub(crate) fn tls_of_environment() -> Option<TlsFiles> {
     let path = |name| variable(name).map(PathBuf::from);
     Some(TlsFiles {
         cert: path("MILLSTREAM_TLS_CERT")?,

@@ -117,7 +117,7 @@ fn read_checkpoint<T: Data>(
     Rdd::narrow(context, name, &[], partitions, layout, code)
 }
 
-struct Save<T>(PhantomData<fn() -> T>);
+pub(super) struct Save<T>(PhantomData<fn() -> T>);
 
 impl<T: Data> Action for Save<T> {
     type Params = Staging;
@@ -164,12 +164,12 @@ impl<T: Data> Action for Save<T> {
 
 /// A checkpoint, for the tasks that read it.
 #[derive(Serialize, Deserialize)]
-struct Saved {
+pub(super) struct Saved {
     location: Location,
     parts: Vec<SavedPart>,
 }
 
-struct ReadSaved<T>(PhantomData<fn() -> T>);
+pub(super) struct ReadSaved<T>(PhantomData<fn() -> T>);
 
 impl<T: Data> Operation for ReadSaved<T> {
     type Params = Saved;

@@ -1,4 +1,4 @@
-//! An executor that has joined and is not lost.
+//! An executor that has joined and is not lost, or whose outputs have stayed behind.
 
 use std::sync::Arc;
 
@@ -21,6 +21,10 @@ pub(in crate::scheduler) struct ExecutorState {
     /// Tasks sent before there is a slot for them; see `SchedulerConfig::ahead_max`.
     pub(in crate::scheduler) ahead: u32,
     pub(in crate::scheduler) draining: bool,
+    /// Its outputs are served by somebody else too.
+    pub(in crate::scheduler) served: bool,
+    /// It is lost, and known for the outputs that stayed behind alone.
+    pub(in crate::scheduler) departed: bool,
     /// It has no room on its disks; nothing is placed on it before then, if there are others.
     pub(in crate::scheduler) full_until: Millis,
     pub(in crate::scheduler) heard_at: Millis,

@@ -51,18 +51,29 @@ pub struct Access {
     pub secret: Secret,
     /// The application, by a number of its own.
     pub application: u64,
-    /// The build of the program: both sides must run the same.
+    /// The build of the program: both sides must run the same, unless one has no code of the program's.
     pub build: u64,
+    /// Whether code of the program's is run here, or sent to be run. Without, another executable of the
+    /// same release will do.
+    pub program: bool,
     /// What the other side may take for a handshake.
     pub handshake_timeout: Duration,
     pub(super) tls: Option<Arc<Tls>>,
 }
 
 impl Access {
-    /// Access without TLS.
+    /// Access of a program, without TLS.
     #[must_use]
     pub fn new(secret: Secret, application: u64, build: u64) -> Self {
-        Self { secret, application, build, handshake_timeout: HANDSHAKE_TIMEOUT, tls: None }
+        let handshake_timeout = HANDSHAKE_TIMEOUT;
+        Self { secret, application, build, program: true, handshake_timeout, tls: None }
+    }
+
+    /// The same access, of a process that has no code of the program's: it is let in, and lets in, by the
+    /// release of Millstream.
+    #[must_use]
+    pub fn without_program(self) -> Self {
+        Self { program: false, ..self }
     }
 
     /// The same access, over TLS.

@@ -36,6 +36,9 @@ pub enum Reason {
     /// As many handshakes are going on as there may be at a time.
     #[error("too many connections are being made at the same time; try again")]
     Busy = 7,
+    /// Another release of Millstream, where one side has no code of the program's.
+    #[error("the two are of different releases of Millstream; run the same at both ends")]
+    OtherRelease = 8,
 }
 
 impl Reason {
@@ -45,9 +48,17 @@ impl Reason {
 
     pub(super) fn from_code(code: u8) -> Option<Self> {
         use Reason::*;
-        [Malformed, OtherProtocol, OtherApplication, WrongSecret, OtherBuild, OtherPurpose, Busy]
-            .into_iter()
-            .find(|reason| reason.code() == code)
+        let known = [
+            Malformed,
+            OtherProtocol,
+            OtherApplication,
+            WrongSecret,
+            OtherBuild,
+            OtherPurpose,
+            Busy,
+            OtherRelease,
+        ];
+        known.into_iter().find(|reason| reason.code() == code)
     }
 }
 

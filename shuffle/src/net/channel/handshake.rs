@@ -2,11 +2,11 @@
 //! and what each side makes of the other's. Pure functions; sending them is for [`super::exchange`].
 //!
 //! ```text
-//!  client                                              server
-//!    Hello    purpose, application, build, nonce ──────>   is it one of ours?
-//!    <──────────────────────────────── Answer   status, nonce
-//!    Proof    MAC(client, Hello, Answer) ──────────────>   does it hold the secret?
-//!    <───────── Verdict  status, MAC(server, Hello, Answer)
+//!  client                                                       server
+//!    Hello    purpose, application, build, release, nonce ──────>   is it one of ours?
+//!    <───────────────────────────────────────── Answer   status, nonce
+//!    Proof    MAC(client, Hello, Answer) ───────────────────────>   does it hold the secret?
+//!    <────────────────── Verdict  status, MAC(server, Hello, Answer)
 //! ```
 //!
 //! Each message has one fixed size, so that nothing a stranger says makes us allocate. All begin with
@@ -22,11 +22,12 @@
 //! Without TLS, what follows the handshake is neither secret nor safe from one who can alter packets.
 
 use ring::hmac;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::{Access, Purpose, Reason};
 
 /// Raised with every change of what is said over a channel, on either plane.
-pub(super) const PROTOCOL_VERSION: u16 = 1;
+pub(super) const PROTOCOL_VERSION: u16 = 2;
 
 const MAGIC: [u8; 8] = *b"MILLSTRM";
 const NONCE_BYTES: usize = 32;
@@ -34,7 +35,7 @@ const MAC_BYTES: usize = 32;
 /// Magic, version, kind, status.
 pub(super) const PREFIX_BYTES: usize = 12;
 
-pub(super) const HELLO_BYTES: usize = PREFIX_BYTES + 20 + NONCE_BYTES;
+pub(super) const HELLO_BYTES: usize = PREFIX_BYTES + 28 + NONCE_BYTES;
 pub(super) const ANSWER_BYTES: usize = PREFIX_BYTES + NONCE_BYTES;
 pub(super) const PROOF_BYTES: usize = PREFIX_BYTES + MAC_BYTES;
 pub(super) const VERDICT_BYTES: usize = PREFIX_BYTES + MAC_BYTES;
@@ -84,16 +85,23 @@ pub(super) fn judge_prefix(prefix: &Prefix, kind: Kind) -> Result<(), Reason> {
 pub(super) fn hello(access: &Access, purpose: Purpose, nonce: &Nonce) -> Hello {
     let mut bytes: Hello = message(Kind::Hello, OK);
     bytes[12] = purpose as u8;
+    bytes[13] = u8::from(!access.program);
     bytes[16..24].copy_from_slice(&access.application.to_le_bytes());
     bytes[24..32].copy_from_slice(&access.build.to_le_bytes());
-    bytes[32..].copy_from_slice(nonce);
+    bytes[32..40].copy_from_slice(&release().to_le_bytes());
+    bytes[40..].copy_from_slice(nonce);
     bytes
+}
+
+/// The release of Millstream in this executable, as a number.
+fn release() -> u64 {
+    xxh3_64(env!("CARGO_PKG_VERSION").as_bytes())
 }
 
 /// The server's view of a `Hello`: whether to ask for proof. The build is judged only after that, in
 /// [`judge_build`]: it is nothing to tell strangers of.
 pub(super) fn judge_hello(hello: &Hello, access: &Access, purpose: Purpose) -> Result<(), Reason> {
-    if hello[11] != OK || hello[13..16] != [0; 3] {
+    if hello[11] != OK || hello[13] > 1 || hello[14..16] != [0; 2] {
         return Err(Reason::Malformed);
     }
     if hello[16..24] != access.application.to_le_bytes() {
@@ -105,10 +113,18 @@ pub(super) fn judge_hello(hello: &Hello, access: &Access, purpose: Purpose) -> R
     Ok(())
 }
 
-/// The server's view of the build, of a client that has proved itself.
+/// The server's view of the build, of a client that has proved itself. Code of the program's is found by
+/// its place in the executable, which both must have alike if it is to go from one to the other; for all
+/// else that is said, one release of Millstream is as good as itself.
 pub(super) fn judge_build(hello: &Hello, access: &Access) -> Result<(), Reason> {
-    let same = hello[24..32] == access.build.to_le_bytes();
-    if same { Ok(()) } else { Err(Reason::OtherBuild) }
+    let both_programs = hello[13] == 0 && access.program;
+    let same_build = hello[24..32] == access.build.to_le_bytes();
+    let same_release = hello[32..40] == release().to_le_bytes();
+    match (both_programs, same_build, same_release) {
+        (true, false, _) => Err(Reason::OtherBuild),
+        (false, _, false) => Err(Reason::OtherRelease),
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn answer(judgement: Result<&Nonce, Reason>) -> Answer {

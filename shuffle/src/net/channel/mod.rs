@@ -1,8 +1,8 @@
 //! The authenticated TCP channel that both planes run on.
 //!
 //! Before anything else is said on a connection, both sides prove that they hold the application's
-//! secret and run the same build of it; who cannot is refused, is told why as far as that is his business,
-//! and has nothing to speak to. TLS goes beneath, by setting.
+//! secret and run the same build of it, or the same release where no code goes from one to the other; who
+//! cannot is refused, is told why as far as that is his business, and has nothing to speak to. TLS goes beneath, by setting.
 
 mod access;
 mod error;

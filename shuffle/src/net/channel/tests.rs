@@ -127,6 +127,29 @@ async fn whoever_differs_is_refused_and_both_sides_know_why() {
 }
 
 #[tokio::test]
+async fn who_has_no_code_of_the_program_is_let_in_by_the_release() {
+    let tool = || Access::new(Secret::new(SECRET), 11, 23).without_program();
+    let program = Echo::start(&access());
+    assert_echoes(program.connect(&tool()).await.unwrap()).await;
+    let mut service = Echo::start(&tool());
+    for access in [access(), tool(), Access::new(Secret::new(SECRET), 11, 24)] {
+        assert_echoes(service.connect(&access).await.unwrap()).await;
+    }
+    let stranger = Access::new(Secret::new("guess"), 11, 23).without_program();
+    let error = service.connect(&stranger).await.unwrap_err();
+    assert!(is_refused_by_peer(&error, Reason::WrongSecret), "{error}");
+    assert!(is_refused_here(&service.refused().await.1, Reason::WrongSecret));
+
+    let mut other_release = handshake::hello(&tool(), Purpose::Control, &[1; 32]);
+    other_release[32] ^= 1;
+    let judge = |hello: &handshake::Hello, access: &Access| handshake::judge_build(hello, access);
+    assert_eq!(judge(&other_release, &access()), Err(Reason::OtherRelease));
+    other_release[13] = 0;
+    assert_eq!(judge(&other_release, &tool()), Err(Reason::OtherRelease));
+    assert_eq!(judge(&other_release, &access()), Err(Reason::OtherBuild));
+}
+
+#[tokio::test]
 async fn another_build_is_told_to_nobody_without_the_secret() {
     let mut echo = Echo::start(&access());
     let stranger = Access::new(Secret::new("guess"), 11, 23);
@@ -166,7 +189,7 @@ async fn what_is_no_handshake_is_refused_however_much_of_it_comes() {
     let noise: Vec<u8> =
         (0..60_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let mut with_unknown_purpose = handshake::hello(&access(), Purpose::Control, &[1; 32]);
-    with_unknown_purpose[13] = 1;
+    with_unknown_purpose[13] = 2;
     for bytes in [http, noise, with_unknown_purpose.to_vec()] {
         let answer = echo.answer_to(&bytes).await;
         assert_eq!(answer.len(), handshake::ANSWER_BYTES);

@@ -6,7 +6,8 @@
 //!                                   ask for what is not there yet
 //!    FetchStream::next <── queue ── frames, in map order
 //!         takes one ── credit ──>   room for another message
-//!                                   lost? connect again, and go on where it stopped
+//!                                   lost? connect again, or to another server that has the same, and
+//!                                   go on where it stopped
 //! ```
 //!
 //! A connection carries one stream at a time: one that nobody reads holds up no other. What has been received
@@ -101,7 +102,14 @@ impl Fetcher {
     /// Begins to fetch from `peer`, which is `host:port`. What goes wrong is for the stream to say.
     #[must_use]
     pub fn fetch(&self, peer: &str, want: Want) -> FetchStream {
-        FetchStream::begin(&self.inner, peer, want)
+        self.fetch_from(vec![peer.to_owned()], want)
+    }
+
+    /// As [`Self::fetch`], from servers that have the same blocks: from the first, and from the others in
+    /// their order once it does not do.
+    #[must_use]
+    pub fn fetch_from(&self, peers: Vec<String>, want: Want) -> FetchStream {
+        FetchStream::begin(&self.inner, peers, want)
     }
 
     /// Bytes received and not yet taken.

@@ -69,7 +69,9 @@ impl Progress {
     /// What to ask a new connection for: all but the maps that are complete.
     pub(super) fn begin(&mut self) -> Want {
         self.again = Trail::default();
-        Want { maps: self.maps()[self.done..].to_vec(), ..self.want }
+        let Want { shuffle, partition, owner, .. } = &self.want;
+        let (maps, owner) = (self.maps()[self.done..].to_vec(), owner.clone());
+        Want { shuffle: *shuffle, partition: *partition, maps, owner }
     }
 
     /// Whether a frame is to be handed on: it is not if it has been before.
@@ -107,7 +109,7 @@ mod tests {
 
     fn want(maps: &[u32]) -> Want {
         let maps = maps.iter().map(|map| (*map, 0)).collect();
-        Want { shuffle: 1, partition: 2, maps }
+        Want { shuffle: 1, partition: 2, maps, owner: None }
     }
 
     /// What a server sends for these maps.

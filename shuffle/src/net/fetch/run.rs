@@ -22,7 +22,10 @@ pub(super) struct Job {
     fetcher: std::sync::Weak<Inner>,
     limits: FetchLimits,
     account: Arc<Account>,
-    peer: String,
+    /// Servers that have the same blocks. Those that are known not to have them are left out.
+    peers: Vec<String>,
+    /// The one being asked.
+    at: usize,
     feed: Feed,
 }
 
@@ -35,29 +38,59 @@ enum Stop {
 }
 
 impl Job {
-    pub(super) fn new(fetcher: &Arc<Inner>, peer: &str, feed: Feed) -> Self {
+    pub(super) fn new(fetcher: &Arc<Inner>, peers: Vec<String>, feed: Feed) -> Self {
         let limits = fetcher.limits.clone();
-        let account = fetcher.ledger.account(peer, limits.in_flight_bytes_per_stream);
-        Self { fetcher: Arc::downgrade(fetcher), limits, account, peer: peer.to_owned(), feed }
+        // Others take its place one at a time.
+        let first = peers.first().map_or("", String::as_str);
+        let account = fetcher.ledger.account(first, limits.in_flight_bytes_per_stream);
+        Self { fetcher: Arc::downgrade(fetcher), limits, account, peers, at: 0, feed }
+    }
+
+    fn peer(&self) -> &str {
+        self.peers.get(self.at).map_or("", String::as_str)
+    }
+
+    /// Gives up the server being asked, for good; false if there is no other.
+    fn leave(&mut self) -> bool {
+        if self.peers.len() > 1 {
+            self.peers.remove(self.at);
+            self.at %= self.peers.len();
+            return true;
+        }
+        false
+    }
+
+    /// Turns to the next server; true if all have been asked then.
+    fn turn(&mut self) -> bool {
+        self.at = (self.at + 1) % self.peers.len().max(1);
+        self.at == 0
     }
 }
 
-pub(super) async fn run(job: Job, want: Want) {
+pub(super) async fn run(mut job: Job, want: Want) {
     let mut progress = Progress::new(want);
-    let mut lost = 0;
+    let mut lost: u32 = 0;
     while !progress.is_done() {
         let frames_before = progress.frames();
         let Err(stop) = attempt(&job, &mut progress).await else { break };
         match stop {
-            Stop::Failed(map, why) => return job.feed.fail(map, why),
+            Stop::Failed(map, why) => {
+                if !job.leave() {
+                    return job.feed.fail(map, why);
+                }
+                lost = 0;
+            }
             Stop::Lost(last) => {
                 lost = if progress.frames() > frames_before { 1 } else { lost + 1 };
-                if lost > job.limits.retries_max {
+                let rounds = lost.div_ceil(job.peers.len().max(1) as u32);
+                if rounds > job.limits.retries_max {
                     let current = progress.current().map(|(map, _)| map);
                     let why = FetchFailure::Unreachable { attempts: lost, last };
                     return job.feed.fail(current, why);
                 }
-                tokio::time::sleep(pause(job.limits.backoff, lost)).await;
+                if job.turn() {
+                    tokio::time::sleep(pause(job.limits.backoff, rounds)).await;
+                }
             }
         }
     }
@@ -73,13 +106,13 @@ fn pause(backoff: Duration, lost: u32) -> Duration {
 async fn attempt(job: &Job, progress: &mut Progress) -> Result<(), Stop> {
     let stopped = || Stop::Failed(None, FetchFailure::Failed("the fetcher was stopped".to_owned()));
     let fetcher = job.fetcher.upgrade().ok_or_else(stopped)?;
-    let channel = fetcher.pool.take(&job.peer).await.map_err(no_channel)?;
+    let channel = fetcher.pool.take(job.peer()).await.map_err(no_channel)?;
     drop(fetcher);
     let got = receive(job, progress, channel.clone()).await;
     let Some(fetcher) = job.fetcher.upgrade() else { return got };
     match &got {
-        Ok(()) => fetcher.pool.put(&job.peer, channel),
-        Err(Stop::Lost(_)) => fetcher.pool.forget(&job.peer),
+        Ok(()) => fetcher.pool.put(job.peer(), channel),
+        Err(Stop::Lost(_)) => fetcher.pool.forget(job.peer()),
         Err(Stop::Failed(..)) => {}
     }
     got

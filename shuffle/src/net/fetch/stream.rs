@@ -36,9 +36,9 @@ struct State {
 }
 
 impl FetchStream {
-    pub(super) fn begin(fetcher: &Arc<Inner>, peer: &str, want: Want) -> Self {
+    pub(super) fn begin(fetcher: &Arc<Inner>, peers: Vec<String>, want: Want) -> Self {
         let queue = Arc::new(Queue {
-            peer: peer.to_owned(),
+            peer: peers.join(" and "),
             want: want.clone(),
             state: Mutex::default(),
             arrived: Condvar::new(),
@@ -46,7 +46,7 @@ impl FetchStream {
         let feed = Feed(Arc::clone(&queue));
         // The runtime outlives the task, and goes with the last who holds it: not the task.
         let task = fetcher.runtime.as_ref().map(|runtime| {
-            let job = run::Job::new(fetcher, peer, feed);
+            let job = run::Job::new(fetcher, peers, feed);
             runtime.spawn(run::run(job, want)).abort_handle()
         });
         Self { queue, task, decoder: BlockDecoder::new(), _fetcher: Arc::clone(fetcher) }

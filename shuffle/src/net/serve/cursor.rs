@@ -1,6 +1,6 @@
 //! Where a server gets its blocks from.
 
-use crate::net::{FrameHead, Refusal, Want};
+use crate::net::{FrameHead, Refusal, Request, Want};
 
 /// What has the blocks.
 pub trait BlockSource: Send + Sync + 'static {
@@ -9,6 +9,14 @@ pub trait BlockSource: Send + Sync + 'static {
     /// # Errors
     /// If it cannot be handed out.
     fn open(&self, want: &Want) -> Result<Box<dyn BlockCursor>, Refusal>;
+
+    /// Does what is asked for other than blocks. May block.
+    ///
+    /// # Errors
+    /// If it cannot, or is not there for that.
+    fn act(&self, _request: &Request) -> Result<(), Refusal> {
+        Err(Refusal::Other("this is an executor, and no shuffle service".to_owned()))
+    }
 }
 
 /// Blocks in the order in which they were asked for.

@@ -1,4 +1,4 @@
-//! The Flight service: `do_get`, and nothing else.
+//! The Flight service: `do_get` for blocks, `do_action` for requests, and nothing else.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::net::wire::{self, Message};
 use crate::net::{Refusal, Want};
 
 /// A method of Flight that there is no use for here.
-const UNUSED: &str = "this server hands out blocks by do_get only";
+const UNUSED: &str = "this server knows do_get and do_action only";
 
 pub(super) struct BlockFlight {
     source: Arc<dyn BlockSource>,
@@ -190,9 +190,14 @@ impl FlightService for BlockFlight {
 
     async fn do_action(
         &self,
-        _: Request<Action>,
+        request: Request<Action>,
     ) -> Result<Response<Self::DoActionStream>, Status> {
-        Err(Status::unimplemented(UNUSED))
+        let asked = wire::request(request.get_ref()).map_err(wire::status)?;
+        let source = Arc::clone(&self.source);
+        let acted = spawn_blocking(move || source.act(&asked)).await;
+        let acted = acted.unwrap_or_else(|error| Err(Refusal::Other(error.to_string())));
+        acted.map_err(wire::status)?;
+        Ok(Response::new(Box::pin(stream::empty())))
     }
 
     async fn list_actions(

@@ -67,7 +67,7 @@ fn an_unknown_partition_is_the_askers_fault() {
     let outputs = Arc::new(Outputs::default());
     outputs.put(5, 0, 0, in_memory(vec![vec![1]]));
     let server = serve(outputs);
-    let want = Want { shuffle: 5, partition: 1, maps: vec![(0, 0)] };
+    let want = Want { partition: 1, ..maps(5, &[(0, 0)]) };
     let error = failure(&mut fetcher(quick_limits()).fetch(&peer(&server), want));
     assert!(matches!(&error.why, FetchFailure::Failed(why) if why.contains("partition 1")));
 }

@@ -130,7 +130,7 @@ fn fetcher(limits: FetchLimits) -> Fetcher {
 }
 
 fn maps(shuffle: u64, maps: &[(u32, u64)]) -> Want {
-    Want { shuffle, partition: 0, maps: maps.to_vec() }
+    Want { shuffle, partition: 0, maps: maps.to_vec(), owner: None }
 }
 
 fn peer(server: &BlockServer) -> String {

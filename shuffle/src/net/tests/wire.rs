@@ -9,11 +9,8 @@ use crate::net::wire::{self, Message};
 
 fn want() -> impl Strategy<Value = Want> {
     let maps = prop::collection::vec(any::<(u32, u64)>(), 0..20);
-    (any::<u64>(), any::<u32>(), maps).prop_map(|(shuffle, partition, maps)| Want {
-        shuffle,
-        partition,
-        maps,
-    })
+    let all = (any::<u64>(), any::<u32>(), maps, any::<Option<String>>());
+    all.prop_map(|(shuffle, partition, maps, owner)| Want { shuffle, partition, maps, owner })
 }
 
 proptest! {
