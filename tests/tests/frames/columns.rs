@@ -59,7 +59,7 @@ fn columns_that_are_handed_over_have_the_types_of_tables() {
     let lists = [Some(vec![Some(1), None]), None, Some(Vec::new())];
     let columns: [(&str, ArrayRef); 4] = [
         ("word", Arc::new(["b", "a", "b"].into_iter().collect::<DictionaryArray<Int8Type>>())),
-        ("code", Arc::new(FixedSizeBinaryArray::from(vec![b"xy", b"zz", b"xy"]))),
+        ("code", Arc::new(FixedSizeBinaryArray::try_from_iter(["xy", "zz", "xy"].iter()).unwrap())),
         ("list", Arc::new(LargeListArray::from_iter_primitive::<Int64Type, _, _>(lists.clone()))),
         ("at", Arc::new(TimestampSecondArray::from(vec![Some(7), None, Some(-1)]))),
     ];

@@ -16,7 +16,7 @@ impl<'a> Choices<'a> {
     /// One of so many alternatives.
     pub(crate) fn of(&mut self, alternatives: usize) -> usize {
         let number = self.rest.next().map_or(0, |number| usize::from(*number));
-        number * alternatives >> 16
+        (number * alternatives) >> 16
     }
 
     /// True in one of so many cases.

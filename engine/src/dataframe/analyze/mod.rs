@@ -102,7 +102,7 @@ impl DataFrame {
     /// ```
     pub fn explain_analyze(&self) -> Result<Analysis, Error> {
         let started = Instant::now();
-        let context = self.context_ref();
+        let context = self.context();
         let ready = planned(context, self.plan()?)?;
         let figures = context.accumulator::<Vec<TaskFigures>>();
         let ran = lower_measured(context, &ready, Some(&figures))

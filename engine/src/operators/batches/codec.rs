@@ -116,7 +116,7 @@ fn encode_column(column: &ArrayRef, out: &mut Vec<u8>) {
         DataType::Utf8View => encode_views(column.as_string_view(), out),
         DataType::BinaryView => encode_views(column.as_binary_view(), out),
         DataType::Decimal128(..) => {
-            encode_decimals(column.as_primitive::<Decimal128Type>().values(), out)
+            encode_decimals(column.as_primitive::<Decimal128Type>().values(), out);
         }
         other => {
             let (data, width) = (column.to_data(), other.primitive_width().unwrap_or(0));
