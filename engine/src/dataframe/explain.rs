@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use millstream_planner::physical::{explain_logical, explain_physical, explain_stages};
+use millstream_planner::physical::{explain_logical, explain_physical, explain_stages, stages};
 
 use super::DataFrame;
 use super::run::planned;
@@ -32,7 +32,8 @@ impl DataFrame {
         let _ = writeln!(text, "== Optimised ==\n{}", explain_logical(&ready.optimized));
         let physical = explain_physical(&ready.planned.plan, &ready.planned.tables);
         let _ = writeln!(text, "== As run ==\n{physical}");
-        let stages = explain_stages(&ready.pieces, &ready.planned.tables);
+        let pieces = stages(&ready.planned.plan);
+        let stages = explain_stages(&pieces, &ready.planned.tables);
         let _ = write!(text, "== Stages ==\n{stages}");
         Ok(text)
     }

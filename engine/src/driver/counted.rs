@@ -194,7 +194,13 @@ mod tests {
             for partition in 0..PARTITIONS {
                 let stage_attempt = StageAttempt(stage_attempt);
                 let task = TaskId { job: JOB, stage: MAPS, stage_attempt, partition, attempt };
-                let outcome = Outcome::Kept { rows: 1, bytes: 1, digest: None, file: None };
+                let outcome = Outcome::Kept {
+                    rows: 1,
+                    bytes: 1,
+                    digest: None,
+                    sizes: Vec::new(),
+                    file: None,
+                };
                 let report =
                     Report { outcome, updates: self.additions(), metrics: Default::default() };
                 self.driver.ended(life(incarnation), task, report);
@@ -236,6 +242,7 @@ mod tests {
                 attempt: 0,
                 executor: 1,
                 file: PathBuf::from("map"),
+                sizes: Vec::new(),
                 updates: vec![(ACCUMULATOR, postcard::to_stdvec(&ADDS).unwrap())],
             });
         }

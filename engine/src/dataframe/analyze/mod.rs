@@ -13,7 +13,7 @@ use millstream_planner::physical::{OpId, explain_stage};
 use millstream_shuffle::budget::SpillCause;
 
 use super::DataFrame;
-use super::run::{Ready, lower_measured, planned};
+use super::run::{Adapted, adapt_measured};
 use crate::error::Error;
 use crate::executor::{Figures, Metrics, Task, TaskError, TaskFigures};
 use crate::operators::batches::Batch;
@@ -103,30 +103,31 @@ impl DataFrame {
     pub fn explain_analyze(&self) -> Result<Analysis, Error> {
         let started = Instant::now();
         let context = self.context();
-        let ready = planned(context, self.plan()?)?;
+        let plan = self.plan()?;
         let figures = context.accumulator::<Vec<TaskFigures>>();
-        let ran = lower_measured(context, &ready, Some(&figures))
-            .and_then(|rows| rows.run::<Discard>("explain_analyze", ()));
+        let ran = adapt_measured(context, plan, Some(&figures)).and_then(|adapted| {
+            adapted.rows.run::<Discard>("explain_analyze", ())?;
+            Ok(adapted)
+        });
         let figures = figures.close(context.inner().driver().totals());
-        ran?;
-        Ok(Analysis { wall: started.elapsed(), stages: stages(&ready, &figures) })
+        Ok(Analysis { wall: started.elapsed(), stages: stages(&ran?, &figures) })
     }
 }
 
-fn stages(ready: &Ready, figures: &[TaskFigures]) -> Vec<StageFigures> {
-    let numbers = (0..ready.pieces.len()).rev();
-    numbers.map(|number| StageFigures::of(ready, number, figures)).collect()
+fn stages(adapted: &Adapted, figures: &[TaskFigures]) -> Vec<StageFigures> {
+    let numbers = (0..adapted.stages.len()).rev();
+    numbers.map(|number| StageFigures::of(adapted, number, figures)).collect()
 }
 
 impl StageFigures {
     /// Of the stage with this number.
-    fn of(ready: &Ready, number: usize, figures: &[TaskFigures]) -> Self {
-        let piece = &ready.pieces[number];
+    fn of(adapted: &Adapted, number: usize, figures: &[TaskFigures]) -> Self {
+        let piece = &adapted.stages[number];
         let of_stage = figures.iter().filter(|task| task.stage as usize == number);
         // Others only looked at the rows.
         let (ran, sampled) =
             of_stage.partition::<Vec<_>, _>(|task| task.wrote == piece.output.is_some());
-        let text = explain_stage(piece, &ready.planned.tables);
+        let text = explain_stage(piece, &adapted.tables);
         let operators = text.lines.into_iter().map(|line| {
             let op = line.operator.and_then(|id| piece.plan.get(id)).map(|found| found.op.name());
             let place = line.operator.map(|OpId(place)| place as usize);

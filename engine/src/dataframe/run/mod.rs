@@ -1,13 +1,16 @@
 //! Running a plan: planned, cut into stages, each an operation of the lineage that `Rdd`s are made of, so that
 //! scheduling, shuffles, recovery and executors in other processes are theirs.
 
+mod adapt;
 mod bounds;
 mod exchange;
 mod fold;
+mod groups;
 mod lower;
 mod stage;
 
+pub(super) use adapt::{Adapted, adapt, adapt_measured, lower};
 pub(super) use bounds::Sample;
 pub(super) use exchange::WriteExchange;
-pub(super) use lower::{Ready, TableSource, lower, lower_measured, planned};
+pub(super) use lower::{TableSource, planned};
 pub(super) use stage::RunStage;

@@ -1,5 +1,6 @@
 //! Reading a reduce partition of the map outputs that other executors keep.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use millstream_planner::ids::ShuffleId;
@@ -41,7 +42,7 @@ struct Block {
 }
 
 impl Peers {
-    /// Begins to fetch a reduce partition from all executors that have something of it.
+    /// Begins to fetch a reduce partition of some map outputs from all executors that have something of it.
     ///
     /// # Errors
     /// If an output of the shuffle is nowhere.
@@ -49,19 +50,21 @@ impl Peers {
         inputs: &Inputs,
         shuffle: ShuffleId,
         partition: u32,
-        maps: u32,
+        all: u32,
+        maps: &Range<u32>,
     ) -> Result<Self, TaskError> {
         let missing = || TaskError::InputMissing { shuffle };
         let located = inputs.located(shuffle).ok_or_else(missing)?;
-        if located.maps.len() != maps as usize || located.maps.contains(&None) {
+        if located.maps.len() != all as usize || located.maps.contains(&None) {
             return Err(missing());
         }
         let mut wanted: Vec<Vec<(u32, u64)>> = vec![Vec::new(); located.holders.len()];
-        for (map, at) in (0..).zip(located.maps.iter().flatten()) {
+        let outputs = (0..).zip(located.maps.iter().flatten());
+        for (map, at) in outputs.filter(|(map, _)| maps.contains(map)) {
             wanted[at.holder as usize].push((map, u64::from(at.attempt)));
         }
         let begin = |(holder, maps): (&Holder, Vec<(u32, u64)>)| {
-            (!is_me(holder, inputs.me)).then(|| {
+            (!is_me(holder, inputs.me) && !maps.is_empty()).then(|| {
                 let owner = holder.served_by.as_ref().map(|served_by| served_by.owner.clone());
                 let want = Want { shuffle: shuffle.0, partition, maps, owner };
                 PeerStream::begin(holder, &inputs.fetcher, want)

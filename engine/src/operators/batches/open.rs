@@ -193,7 +193,8 @@ impl<'a> Opener<'a> {
         };
         let exchange = self.node.parent(index as usize);
         let Some((exchange, (shuffle, _))) =
-            exchange.and_then(|node| Some((node, node.shuffle(0)?)))
+            // Where it was written in partitions, what reads them all as one lies between.
+            exchange.and_then(|node| Some((node, node.shuffle(0).or_else(|| node.parent(0)?.shuffle(0))?)))
         else {
             return Ok(join::Build::Stream(self.open(id, partition)?));
         };
@@ -201,7 +202,7 @@ impl<'a> Opener<'a> {
         let load = move || -> Result<BoxBatches, TaskError> {
             Ok(Box::new(AsBatches::new(task.open::<Batch>(&exchange, 0)?)))
         };
-        let key = TableKey { shuffle, operator: join.0 };
+        let key = TableKey { shuffle, node: self.node.id, operator: join.0 };
         Ok(join::Build::Shared { key, load: Box::new(load) })
     }
 

@@ -39,6 +39,8 @@ struct Sides {
     /// Over the left columns, then the right ones.
     residual: Option<Expr>,
     rows: Option<u64>,
+    /// The strategy was asked for.
+    hinted: bool,
 }
 
 impl Planner<'_> {
@@ -69,7 +71,9 @@ impl Planner<'_> {
             JoinKind::Cross => JoinKind::Inner,
             kind => kind,
         };
-        let mut sides = Sides { left, right, kind, mirrored: false, keys, residual, rows };
+        let hinted = ask.hint.is_some();
+        let mirrored = false;
+        let mut sides = Sides { left, right, kind, mirrored, keys, residual, rows, hinted };
         if ask.hint == Some(JoinStrategy::NestedLoop) && kind != JoinKind::NullAwareAnti {
             sides = sides.without_keys();
         }
@@ -212,6 +216,7 @@ impl Planner<'_> {
             kind: sides.kind,
             mirrored: sides.mirrored,
             strategy,
+            hinted: sides.hinted,
             left_keys: compile(&sides.keys.left, &sides.left.schema)?,
             right_keys: compile(&sides.keys.right, &sides.right.schema)?,
             null_safe: sides.keys.null_safe.clone(),
@@ -263,6 +268,7 @@ impl Sides {
             left: self.right,
             right: self.left,
             rows: self.rows,
+            hinted: self.hinted,
         }
     }
 
