@@ -44,8 +44,8 @@ pub mod text;
 
 pub use context::{Context, ContextBuilder, Demand, ExecutorStatus, SizeError, parse_size};
 pub use dataframe::{
-    DataFrame, GroupBy, IntoColumn, IntoColumns, IntoPaths, Reader, Udf, UdfArg, UdfClosure,
-    UdfResult, Writer, udf, udf_columns, udf_columns_with,
+    Analysis, DataFrame, GroupBy, IntoColumn, IntoColumns, IntoPaths, OperatorFigures, Reader,
+    StageFigures, Udf, UdfArg, UdfClosure, UdfResult, Writer, udf, udf_columns, udf_columns_with,
 };
 pub use error::Error;
 pub use metrics::Metrics;

@@ -14,9 +14,11 @@
 //! | `udf` | functions of the user's |
 //! | `describe` | figures of columns |
 //! | `explain` | plans for reading |
+//! | `analyze` | plans with what running them took |
 //! | `run` | from a plan to stages, tasks and rows |
 
 mod actions;
+mod analyze;
 mod create;
 mod describe;
 mod explain;
@@ -35,6 +37,7 @@ use std::sync::Arc;
 use millstream_planner::error::PlanError;
 use millstream_planner::logical::{PlanRef, Schema};
 
+pub use analyze::{Analysis, OperatorFigures, StageFigures};
 pub use group::GroupBy;
 pub use millstream_planner::expr::IntoColumn;
 pub use names::IntoColumns;

@@ -6,6 +6,7 @@
 mod blocks;
 mod error;
 mod exchange;
+mod meter;
 mod panics;
 mod persisted;
 mod place;
@@ -22,6 +23,7 @@ pub(crate) mod testing;
 pub(crate) use blocks::BlockBuilder;
 pub(crate) use error::TaskError;
 pub(crate) use exchange::{Chunk, MapWriter, ReduceReader, read_rows};
+pub(crate) use meter::{Figures, Meter, Metering, TaskFigures};
 pub(crate) use place::{Place, PlaceRows};
 pub(crate) use program::{MapResult, Output, Program, SentProgram, StageProgram};
 pub(crate) use remote::{Role, run as run_as_executor};

@@ -75,6 +75,7 @@ pub(crate) fn run(
     IN_TASK.set(true);
     enter_task();
     let result = catch_unwind(AssertUnwindSafe(|| attempt(program, &task)));
+    task.hand_over_figures(matches!(program.output, Output::Shuffle { .. }));
     let updates = leave_task();
     IN_TASK.set(false);
     let outcome = match result {

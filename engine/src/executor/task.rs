@@ -1,6 +1,6 @@
 //! One running task: what it may use, and how it opens the partitions it reads.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,6 +9,7 @@ use millstream_shuffle::budget::alloc::{is_counting, thread_live_bytes};
 use millstream_shuffle::budget::{Refused, SpillCause, StorageReservation, TaskMemory};
 
 use super::error::TaskError;
+use super::meter::{Figures, Meter, Metering};
 use super::runtime::Runtime;
 use crate::events::Event;
 use crate::rdd::{BoxStream, Data, Node, typed};
@@ -30,6 +31,8 @@ pub(crate) struct TaskContext {
     pub(crate) metrics: Metrics,
     pub(crate) memory: TaskMemory,
     cancelled: Arc<AtomicBool>,
+    /// Where figures of operators have been asked for.
+    meter: OnceCell<Rc<Meter>>,
     /// The thread's live bytes when the task began.
     live_at_start: Cell<i64>,
     /// Bytes allocated by this task that are kept for readers between tasks.
@@ -69,6 +72,7 @@ impl TaskContext {
             runtime,
             metrics: Metrics::default(),
             cancelled,
+            meter: OnceCell::new(),
             live_at_start: Cell::new(thread_live_bytes()),
             stored: Cell::new(0),
         }
@@ -90,6 +94,7 @@ impl TaskContext {
 
     /// [`Self::pressed`] for state that is about to grow by `growth` bytes.
     pub(crate) fn pressed_by(&self, estimate: usize, growth: usize) -> bool {
+        self.holds(estimate);
         let live = self.measured().max(if is_counting() { 0 } else { estimate as u64 });
         self.metrics.memory_peak.set(self.metrics.memory_peak.get().max(live));
         let refused = self.memory.follow(live + growth as u64).is_err();
@@ -97,6 +102,32 @@ impl TaskContext {
             memory_is_short(true);
         }
         refused
+    }
+
+    /// Tells how many bytes of state the operator at work holds; for figures alone.
+    pub(crate) fn holds(&self, bytes: usize) {
+        if let Some(meter) = self.meter.get() {
+            meter.count(|figures| figures.state_peak = figures.state_peak.max(bytes as u64));
+        }
+    }
+
+    /// Counts for so many operators from now on.
+    pub(crate) fn measure(&self, metering: &Metering, operators: usize) {
+        self.meter.get_or_init(|| Rc::new(Meter::new(metering.clone(), operators)));
+    }
+
+    /// Where figures of operators have been asked for, what counts them.
+    pub(crate) fn meter(&self) -> Option<&Rc<Meter>> {
+        self.meter.get()
+    }
+
+    /// Hands over the figures of operators, at the end. `wrote` is whether it wrote an output.
+    pub(crate) fn hand_over_figures(&self, wrote: bool) {
+        if let Some(meter) = self.meter.get() {
+            let (rows, bytes) = (self.metrics.rows_out.get(), self.metrics.bytes_out.get());
+            let output = Figures { rows, bytes, ..Figures::default() };
+            meter.finish(output, wrote, self.memory.peak());
+        }
     }
 
     /// Like [`Self::pressed`] for state that cannot be spilled: an error that names it.
@@ -141,6 +172,12 @@ impl TaskContext {
         Metrics::add(&self.metrics.spilled, bytes);
         self.metrics.spill_cause.set(self.metrics.spill_cause.get().or(Some(cause)));
         self.memory.record_spill(cause, bytes);
+        if let Some(meter) = self.meter.get() {
+            meter.count(|figures| {
+                figures.spilled += bytes;
+                figures.spill_cause = figures.spill_cause.or(Some(cause));
+            });
+        }
         let held = self.memory.held();
         let _ = self.memory.follow(self.measured());
         self.runtime.events.emit(Event::Spill {

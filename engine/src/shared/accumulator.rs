@@ -103,6 +103,12 @@ impl<A: Accumulate> Accumulator<A> {
         }
     }
 
+    /// Takes the total, and is not added to any more.
+    pub(crate) fn close(self, totals: &AccumulatorTotals) -> A {
+        totals.0.lock().remove(&self.id);
+        self.total.map(|total| std::mem::take(&mut *total.lock())).unwrap_or_default()
+    }
+
     /// The total of all accepted tasks; the neutral element when called inside a task.
     #[must_use]
     pub fn value(&self) -> A {

@@ -24,8 +24,9 @@ const LEVELS_MAX: usize = 40;
 #[must_use]
 pub fn explain_physical(plan: &PhysicalPlan, tables: &[Arc<Table>]) -> String {
     let mut out = String::new();
-    if let Some(root) = plan.root() {
-        tree(&mut out, plan, root, 0, tables);
+    for line in plan.root().map_or_else(Vec::new, |root| tree(plan, root, tables)) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "{}", line.text);
     }
     out
 }
@@ -35,25 +36,49 @@ pub fn explain_physical(plan: &PhysicalPlan, tables: &[Arc<Table>]) -> String {
 pub fn explain_stages(pieces: &[StagePiece], tables: &[Arc<Table>]) -> String {
     let mut out = String::new();
     for (number, piece) in pieces.iter().enumerate().rev() {
-        let tasks = count(piece.partitions, "task");
+        let explained = explain_stage(piece, tables);
         // Writing to a String cannot fail.
-        let _ = match &piece.output {
-            Some(to) => {
-                let schema = piece.plan.operators.last().map(|operator| operator.schema.clone());
-                let to = operator::distribution(to, &schema.unwrap_or_else(empty));
-                writeln!(out, "stage {number}: {tasks}, writes {to}")
-            }
-            None => writeln!(out, "stage {number}: {tasks}, result"),
-        };
-        if let Some(root) = piece.plan.root() {
-            let mut text = String::new();
-            tree(&mut text, &piece.plan, root, 1, tables);
-            for line in text.lines() {
-                let _ = writeln!(out, "{}", with_stage(line, &piece.inputs));
-            }
+        let _ = writeln!(out, "stage {number}: {}", explained.title);
+        for line in explained.lines {
+            let _ = writeln!(out, "  {}", line.text);
         }
     }
     out
+}
+
+/// A stage for people.
+pub struct StageText {
+    /// How many tasks it has, and what they write.
+    pub title: String,
+    /// Its operators, the one that gives its rows first.
+    pub lines: Vec<OperatorText>,
+}
+
+/// A line of a plan.
+pub struct OperatorText {
+    /// Its operator; none of a line that stands for several, or for one that has a line before.
+    pub operator: Option<OpId>,
+    /// Indented by its depth.
+    pub text: String,
+}
+
+/// The title and the operators of a stage. Inputs are named by the places of the pieces they are of.
+#[must_use]
+pub fn explain_stage(piece: &StagePiece, tables: &[Arc<Table>]) -> StageText {
+    let tasks = count(piece.partitions, "task");
+    let title = match &piece.output {
+        Some(to) => {
+            let schema = piece.plan.operators.last().map(|operator| operator.schema.clone());
+            let to = operator::distribution(to, &schema.unwrap_or_else(empty));
+            format!("{tasks}, writes {to}")
+        }
+        None => format!("{tasks}, result"),
+    };
+    let mut lines = piece.plan.root().map_or_else(Vec::new, |root| tree(&piece.plan, root, tables));
+    for line in &mut lines {
+        line.text = with_stage(&line.text, &piece.inputs);
+    }
+    StageText { title, lines }
 }
 
 /// Inputs say which stage they are of.
@@ -70,32 +95,37 @@ fn empty() -> arrow_schema::SchemaRef {
     Arc::new(arrow_schema::Schema::empty())
 }
 
-fn tree(out: &mut String, plan: &PhysicalPlan, root: OpId, level: usize, tables: &[Arc<Table>]) {
+fn tree(plan: &PhysicalPlan, root: OpId, tables: &[Arc<Table>]) -> Vec<OperatorText> {
+    let mut lines = Vec::new();
     let mut seen = HashSet::new();
-    let mut stack = vec![Line::Operator(root, level)];
+    let mut stack = vec![Line::Operator(root, 0)];
     while let Some(line) = stack.pop() {
         let (id, level) = match line {
             Line::Operator(id, level) => (id, level),
             Line::More(inputs, level) => {
-                let _ = writeln!(out, "{}... and {inputs} more", indent(level));
+                let text = format!("{}... and {inputs} more", indent(level));
+                lines.push(OperatorText { operator: None, text });
                 continue;
             }
         };
         let Some(found) = plan.get(id) else { continue };
-        let mut text = operator::describe(plan, id, tables);
+        let mut text = indent(level) + &operator::describe(plan, id, tables);
         if matches!(found.op, Op::Exchange { .. }) {
             let _ = write!(text, " #{}", id.0);
         }
         if let Some(rows) = found.rows {
             let _ = write!(text, "  (~{} rows)", short(rows));
         }
-        let again = !seen.insert(id) && !found.op.inputs().is_empty();
-        let note = if again { "  (as above)" } else { "" };
-        let _ = writeln!(out, "{}{text}{note}", indent(level));
+        let inputs = found.op.inputs();
+        let first = seen.insert(id);
+        let again = !first && !inputs.is_empty();
+        if again {
+            text += "  (as above)";
+        }
+        lines.push(OperatorText { operator: first.then_some(id), text });
         if again {
             continue;
         }
-        let inputs = found.op.inputs();
         let below = if inputs.len() > 1 { level + 1 } else { level };
         if inputs.len() > INPUTS_SHOWN {
             stack.push(Line::More(inputs.len() - INPUTS_SHOWN, below));
@@ -103,6 +133,7 @@ fn tree(out: &mut String, plan: &PhysicalPlan, root: OpId, level: usize, tables:
         let shown = inputs.iter().take(INPUTS_SHOWN).rev();
         stack.extend(shown.map(|input| Line::Operator(*input, below)));
     }
+    lines
 }
 
 enum Line {

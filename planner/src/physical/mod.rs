@@ -11,7 +11,9 @@ mod states;
 pub(crate) mod statistics;
 
 pub use compile::compile;
-pub use explain::{explain_logical, explain_physical, explain_stages};
+pub use explain::{
+    OperatorText, StageText, explain_logical, explain_physical, explain_stage, explain_stages,
+};
 pub use plan::{
     Aggregate, AggregateCall, AggregateMode, Distribution, Join, JoinKind, JoinStrategy, Op, OpId,
     Operator, PhysicalPlan, Scan, SortOption, Window, WindowCall,

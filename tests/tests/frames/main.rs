@@ -6,6 +6,7 @@
 millstream_tests::executor_role!();
 
 mod aggregates;
+mod analyze;
 mod columns;
 mod joins;
 mod rows;

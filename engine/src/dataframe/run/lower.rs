@@ -19,11 +19,13 @@ use super::fold::Folding;
 use super::stage::RunStage;
 use crate::context::Context;
 use crate::error::Error;
+use crate::executor::{Metering, TaskFigures};
 use crate::io::files::FileTable;
 use crate::operators::batches::{Batch, StagePlan, StageTable};
 use crate::rdd::{
     Input, Layout, Node, NodeSpec, Prepare, Prepared, Rdd, ReadRows, Shuffle, map_side, operation,
 };
+use crate::shared::Accumulator;
 
 /// Where the rows of a table come from.
 pub(crate) enum TableSource {
@@ -52,9 +54,19 @@ pub(crate) fn planned(context: &Context, logical: &PlanRef) -> Result<Ready, Err
 
 /// The rows of a plan.
 pub(crate) fn lower(context: &Context, logical: &PlanRef) -> Result<Rdd<Batch>, Error> {
-    let Ready { planned, pieces, .. } = planned(context, logical)?;
-    let mut lowering = Lowering { context, tables: &planned.tables, done: Vec::new() };
-    for piece in pieces {
+    lower_measured(context, &planned(context, logical)?, None)
+}
+
+/// The rows of a plan that has been made; where `figures` are wanted, those of each operator go there, by the place of
+/// its piece.
+pub(crate) fn lower_measured(
+    context: &Context,
+    ready: &Ready,
+    figures: Option<&Accumulator<Vec<TaskFigures>>>,
+) -> Result<Rdd<Batch>, Error> {
+    let tables = &ready.planned.tables;
+    let mut lowering = Lowering { context, tables, figures, done: Vec::new() };
+    for piece in &ready.pieces {
         lowering.add(piece)?;
     }
     match lowering.done.pop() {
@@ -66,15 +78,16 @@ pub(crate) fn lower(context: &Context, logical: &PlanRef) -> Result<Rdd<Batch>, 
 struct Lowering<'a> {
     context: &'a Context,
     tables: &'a [Arc<Table>],
+    figures: Option<&'a Accumulator<Vec<TaskFigures>>>,
     /// By piece: what reads its rows, over its exchange; of the last, the stage itself.
     done: Vec<Arc<Node>>,
 }
 
 impl Lowering<'_> {
-    fn add(&mut self, piece: StagePiece) -> Result<(), Error> {
-        let stage = self.stage(&piece)?;
-        let node = match piece.output {
-            Some(to) => self.exchange(stage, to),
+    fn add(&mut self, piece: &StagePiece) -> Result<(), Error> {
+        let stage = self.stage(piece)?;
+        let node = match &piece.output {
+            Some(to) => self.exchange(stage, to.clone()),
             None => stage,
         };
         self.done.push(node);
@@ -90,11 +103,16 @@ impl Lowering<'_> {
             inputs.push(Input::Narrow(Arc::clone(node)));
         }
         let tables = self.stage_tables(&piece.plan, &mut inputs)?;
+        let metering = |figures: &Accumulator<_>| Metering {
+            stage: self.done.len() as u32,
+            figures: figures.clone(),
+        };
+        let metering = self.figures.map(metering);
         let spec = NodeSpec {
             name: name_of(&piece.plan),
             partitions: piece.partitions,
             inputs,
-            code: operation::<RunStage>(StagePlan { plan: piece.plan.clone(), tables }),
+            code: operation::<RunStage>(StagePlan { plan: piece.plan.clone(), tables, metering }),
             layout: Layout::default(),
             determinism: determinism_of(&piece.plan),
             prepare: None,

@@ -7,4 +7,4 @@ mod fold;
 mod lower;
 mod stage;
 
-pub(super) use lower::{TableSource, lower, planned};
+pub(super) use lower::{Ready, TableSource, lower, lower_measured, planned};

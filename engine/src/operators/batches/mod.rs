@@ -17,6 +17,7 @@ pub(crate) mod aggregate;
 mod batch;
 pub(crate) mod join;
 pub(crate) mod keys;
+mod metered;
 mod open;
 mod rowwise;
 mod scatter;

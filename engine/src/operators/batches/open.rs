@@ -9,9 +9,10 @@ use millstream_planner::expr::deeper;
 use millstream_planner::physical::{JoinStrategy, Op, OpId, Operator, PhysicalPlan, Scan};
 use serde::{Deserialize, Serialize};
 
+use super::metered::Metered;
 use super::rowwise::{Coalesce, Expand, Explode, Filter, Limit, Project, Sample};
 use super::{AsBatches, Batch, BatchStream, BoxBatches, aggregate, batch_of, join, sort, window};
-use crate::executor::{Metrics, TableKey, Task, TaskError};
+use crate::executor::{Metering, Metrics, TableKey, Task, TaskError};
 use crate::io::files::FileTable;
 use crate::rdd::Node;
 
@@ -21,6 +22,8 @@ pub(crate) struct StagePlan {
     pub(crate) plan: PhysicalPlan,
     /// What the scans of the plan read, by their number.
     pub(crate) tables: Vec<StageTable>,
+    /// Whether figures of the operators are wanted.
+    pub(crate) metering: Option<Metering>,
 }
 
 /// What a scan reads.
@@ -44,6 +47,9 @@ pub(crate) struct Opener<'a> {
 impl Opener<'_> {
     /// The rows of one partition of the stage's result.
     pub(crate) fn open_root(&self, partition: u32) -> Result<BoxBatches, TaskError> {
+        if let Some(metering) = &self.stage.metering {
+            self.task.measure(metering, self.stage.plan.operators.len());
+        }
         match self.stage.plan.root() {
             Some(root) => self.open(root, partition),
             None => Err(TaskError::internal("a stage without operators")),
@@ -61,7 +67,11 @@ impl Opener<'_> {
 
     /// The rows of one partition of an operator.
     fn open(&self, id: OpId, partition: u32) -> Result<BoxBatches, TaskError> {
-        deeper(|| self.open_operator(id, self.operator(id)?, partition))
+        let open = || deeper(|| self.open_operator(id, self.operator(id)?, partition));
+        match self.task.meter() {
+            None => open(),
+            Some(meter) => Ok(Box::new(Metered::open(meter, id, open)?)),
+        }
     }
 
     fn open_operator(

@@ -69,6 +69,7 @@ impl Grouping {
                 break;
             }
         }
+        self.task.holds(groups.bytes());
         let Some(mut writer) = spill else { return Ok(Output::in_memory(&self.shape, groups)) };
         groups.spill(&mut writer)?;
         let merge = Merge::new(&self.shape, writer.finish()?, &self.task);

@@ -99,6 +99,7 @@ impl Loader {
     fn is_full(&self, task: &Task) -> bool {
         let bytes = self.rows.bytes() + self.table_bytes;
         let growth = self.table_bytes + self.rows.growth();
+        task.holds(bytes);
         self.rows.rows() + self.sieve.plan.rows_max > Table::ROWS_MAX
             || bytes > worth_spilling(task) && task.pressed_by(bytes, growth)
     }

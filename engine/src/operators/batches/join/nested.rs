@@ -243,6 +243,7 @@ fn load(task: &Task, mut input: Recut) -> Result<(Blocks, usize), TaskError> {
         rows += block.num_rows();
         bytes += block.columns().iter().map(super::columns::bytes).sum::<usize>();
         held.push(block);
+        task.holds(bytes);
         if bytes > super::build::worth_spilling(task) && task.pressed(bytes) {
             let mut writer = SpillWriter::new(task, 1)?;
             held.into_iter().try_for_each(|block| writer.write(0, block))?;

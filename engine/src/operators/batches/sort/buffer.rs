@@ -6,7 +6,7 @@ use arrow::error::ArrowError;
 use arrow::row::Rows;
 
 use super::keys::prefix;
-use crate::operators::batches::compact;
+use crate::operators::batches::{compact, row_bytes};
 
 /// Batches with the keys of their rows.
 #[derive(Default)]
@@ -14,6 +14,8 @@ pub(super) struct SortBuffer {
     batches: Vec<RecordBatch>,
     keys: Vec<Rows>,
     entries: Vec<Entry>,
+    /// Of the batches and keys.
+    bytes: usize,
 }
 
 /// One row, by the start of its key.
@@ -27,6 +29,11 @@ struct Entry {
 impl SortBuffer {
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// About what it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes + self.entries.len() * size_of::<Entry>()
     }
 
     pub(super) fn rows(&self) -> usize {
@@ -43,6 +50,7 @@ impl SortBuffer {
             }
         }
         if self.entries.len() > before {
+            self.bytes += row_bytes(&batch) + keys.size();
             self.batches.push(batch);
             self.keys.push(keys);
         }

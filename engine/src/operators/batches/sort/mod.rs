@@ -108,7 +108,7 @@ impl Sorter {
         {
             self.keep_first(fetch)?;
         }
-        if self.task.pressed(0) && !self.buffer.is_empty() {
+        if self.task.pressed(self.buffer.bytes()) && !self.buffer.is_empty() {
             self.spill()?;
         }
         Ok(())

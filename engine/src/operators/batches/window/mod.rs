@@ -129,6 +129,7 @@ impl WindowStream {
     fn check_room(&self) -> Result<(), TaskError> {
         let own: usize =
             self.held.iter().map(|held| row_bytes(&held.rows) + row_bytes(&held.computed)).sum();
+        self.task.holds(own);
         if own as u64 <= 2 * self.task.runtime.budget.floor() {
             return Ok(());
         }
