@@ -190,7 +190,7 @@ impl OperatorFigures {
 }
 
 /// Counts rows.
-struct Discard;
+pub(super) struct Discard;
 
 impl Action for Discard {
     type Params = ();

@@ -167,7 +167,7 @@ fn tell(context: &Context, lowering: &Lowering<'_>, changes: Vec<Change>) {
 }
 
 /// Reads nothing of what has to be there before it runs.
-struct Wait;
+pub(crate) struct Wait;
 
 impl Operation for Wait {
     type Params = ();

@@ -10,7 +10,7 @@ use crate::operators::batches::Batch;
 use crate::rdd::{BoxStream, Node, Operation, from_fn};
 
 /// Reads the exchange below by groups.
-pub(super) struct ReadGroups;
+pub(crate) struct ReadGroups;
 
 impl Operation for ReadGroups {
     type Params = Vec<Group>;

@@ -9,8 +9,9 @@ mod groups;
 mod lower;
 mod stage;
 
-pub(super) use adapt::{Adapted, adapt, adapt_measured, lower};
+pub(super) use adapt::{Adapted, Wait, adapt, adapt_measured, lower};
 pub(super) use bounds::Sample;
 pub(super) use exchange::WriteExchange;
+pub(super) use groups::ReadGroups;
 pub(super) use lower::{TableSource, planned};
 pub(super) use stage::RunStage;
