@@ -51,6 +51,9 @@ struct Options {
     /// Print the plans instead of running them
     #[arg(long)]
     explain: bool,
+    /// Run each query once and print its plan with what every operator took
+    #[arg(long)]
+    analyze: bool,
     /// Print one JSON object a query
     #[arg(long)]
     json: bool,
@@ -113,6 +116,10 @@ fn run(options: &Options) -> Result<bool, Box<dyn std::error::Error>> {
             println!("Q{query}\n{}", frame.explain()?);
             continue;
         }
+        if options.analyze {
+            println!("Q{query}\n{}", frame.explain_analyze()?);
+            continue;
+        }
         let mut times = Vec::new();
         let mut rows = None;
         for _ in 0..options.runs {
@@ -140,7 +147,7 @@ fn run(options: &Options) -> Result<bool, Box<dyn std::error::Error>> {
             ),
         }
     }
-    if !options.json && !options.explain {
+    if !(options.json || options.explain || options.analyze) {
         let rss_mib = peak_rss_bytes().unwrap_or(0) >> 20;
         println!("sum of medians {:.3} s, peak RSS {rss_mib} MiB", total_ms / 1e3);
     }

@@ -41,7 +41,7 @@ fn seeds() -> Range<u64> {
     let wanted = std::env::var("MILLSTREAM_FRAME_SEEDS").ok();
     let range = wanted.as_deref().and_then(|range| range.split_once(".."));
     let range = range.and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
-    range.unwrap_or(0..200)
+    range.unwrap_or(0..100)
 }
 
 const MIB: u64 = 1 << 20;
