@@ -102,6 +102,16 @@ impl Context {
 
     /// A handle whose frames change their plans while they run in this way, instead of the application's
     /// ([`ContextBuilder::adaptive`]).
+    ///
+    /// # Example
+    /// ```
+    /// # fn main() -> Result<(), millstream::Error> {
+    /// let context = millstream::Context::local("as planned")?;
+    /// let as_planned = context.with_adaptive(millstream::Adaptive::off());
+    /// assert_eq!(as_planned.frame_range(0, 10, 2).distinct().count()?, 10);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn with_adaptive(&self, adaptive: Adaptive) -> Self {
         let scope = Scope { adaptive: Some(Arc::new(adaptive)), ..self.scope.clone() };

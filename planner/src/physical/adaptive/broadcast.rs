@@ -129,8 +129,12 @@ fn is_doubtful(plan: &PhysicalPlan, exchange: OpId, bytes: u64) -> bool {
 
 /// Whether the rows below an operator are those of tables, which have been counted.
 fn is_counted(plan: &PhysicalPlan, id: OpId) -> bool {
+    let mut seen = HashSet::new();
     let mut stack = vec![id];
     while let Some(id) = stack.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
         match plan.get(id).map(|operator| &operator.op) {
             Some(Op::Scan(scan)) if scan.predicate.is_none() && scan.fetch.is_none() => {}
             Some(op @ (Op::Project { .. } | Op::Exchange { .. } | Op::Union { .. })) => {
