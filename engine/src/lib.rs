@@ -50,7 +50,7 @@ pub use dataframe::{
 pub use error::Error;
 pub use metrics::Metrics;
 pub use millstream_planner::logical::JoinType;
-pub use millstream_planner::physical::JoinStrategy;
+pub use millstream_planner::physical::{Adaptive, JoinStrategy};
 pub use millstream_shuffle::block::Codec;
 pub use millstream_shuffle::net::channel::TlsFiles;
 pub use rdd::{

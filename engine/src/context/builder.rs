@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use millstream_planner::physical::Adaptive;
 use millstream_shuffle::block::Codec;
 use millstream_shuffle::budget::{MemoryBudget, detect_limit};
 use millstream_shuffle::net::channel::{Access, Secret, TlsFiles};
@@ -32,6 +33,7 @@ pub struct ContextBuilder {
     master: String,
     memory_limit: Option<u64>,
     partitions: Option<u32>,
+    adaptive: Adaptive,
     quiet: bool,
     event_log: Option<PathBuf>,
     listeners: Vec<Arc<dyn Listener>>,
@@ -56,6 +58,7 @@ impl ContextBuilder {
             master: "local[*]".to_owned(),
             memory_limit: None,
             partitions: None,
+            adaptive: Adaptive::default(),
             quiet: false,
             event_log: None,
             listeners: Vec::new(),
@@ -109,6 +112,14 @@ impl ContextBuilder {
     #[must_use]
     pub fn partitions(mut self, partitions: u32) -> Self {
         self.partitions = Some(partitions);
+        self
+    }
+
+    /// How plans of frames change while they run, by the exact sizes of what has been exchanged. They do unless this is
+    /// [`Adaptive::off`].
+    #[must_use]
+    pub fn adaptive(mut self, adaptive: Adaptive) -> Self {
+        self.adaptive = adaptive;
         self
     }
 
@@ -265,7 +276,7 @@ impl ContextBuilder {
             }
             Master::Cluster { listen } => self.start_listening(listen)?,
         };
-        let inner = ContextInner::new(driver, self.partitions, auto_checkpoints);
+        let inner = ContextInner::new(driver, self.partitions, self.adaptive, auto_checkpoints);
         Ok(Context { inner, scope: Scope::default() })
     }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use millstream_planner::ids::{JobId, NodeId, ShuffleId, StageId};
+use millstream_planner::physical::{Adaptive, PartSize};
 use millstream_planner::stages::{Locality, StageOutput, StagePlan, cut, explain};
 use parking_lot::Mutex;
 
@@ -33,6 +34,7 @@ pub(crate) struct ContextInner {
     /// One counter for all identities.
     serial: AtomicU64,
     partitions: Option<u32>,
+    adaptive: Adaptive,
     auto_checkpoints: Option<AutoCheckpoints>,
     /// Of the shuffles that are known, where there is a journal.
     prints: Mutex<Prints>,
@@ -52,12 +54,14 @@ impl ContextInner {
     pub(super) fn new(
         driver: Arc<Driver>,
         partitions: Option<u32>,
+        adaptive: Adaptive,
         auto_checkpoints: Option<AutoCheckpoints>,
     ) -> Arc<Self> {
         Arc::new_cyclic(|own| Self {
             driver,
             serial: AtomicU64::new(1),
             partitions,
+            adaptive,
             auto_checkpoints,
             prints: Mutex::default(),
             own: Weak::clone(own),
@@ -83,6 +87,11 @@ impl ContextInner {
     /// The configured number of partitions, if there is one.
     pub(crate) fn default_partitions(&self) -> Option<u32> {
         self.partitions
+    }
+
+    /// How plans of frames change while they run.
+    pub(super) fn adaptive(&self) -> &Adaptive {
+        &self.adaptive
     }
 
     /// The checkpoints that the engine places by itself, if it has been told where.
@@ -218,6 +227,26 @@ impl ContextInner {
                 source: std::io::Error::other("the application was stopped"),
             }),
         }
+    }
+
+    /// What an earlier run of the program that was killed has written over the shuffles that a node reads, each with
+    /// its number of map tasks; `None` unless the journal knows it of all.
+    pub(crate) fn known_sizes(
+        &self,
+        node: &Arc<Node>,
+        shuffles: &[(ShuffleId, u32)],
+    ) -> Result<Option<Vec<Vec<Arc<[PartSize]>>>>, Error> {
+        let Some(journal) = self.driver.journal() else { return Ok(None) };
+        let graph = self.graph(node)?;
+        let result = StageId(self.next_number());
+        let plan = cut(&graph.lineage, node.id, result, StageOutput::Result, "exchange")?;
+        let prints = self.prints(&graph, &plan, None)?;
+        let known = |(shuffle, maps): &(ShuffleId, u32)| {
+            // A second run of what is not stable may write another amount.
+            let print = prints.get(&shuffle.stage()).filter(|print| print.stable)?;
+            journal.sizes(print.print, *maps)
+        };
+        Ok(shuffles.iter().map(known).collect())
     }
 
     /// What stands for the stages of a plan in all runs of the program; empty without a journal.

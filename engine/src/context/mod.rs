@@ -20,6 +20,8 @@ pub(crate) use master::SLOTS_MAX;
 pub(crate) use secret::{check_secret, secret_of_environment};
 pub use size::{SizeError, parse_size};
 
+use millstream_planner::physical::Adaptive;
+
 use crate::error::Error;
 use crate::rdd::Data;
 use crate::scheduler::ExecutorId;
@@ -50,6 +52,8 @@ pub(crate) struct Scope {
     pub(crate) priority: i32,
     /// Of frames after an exchange.
     pub(crate) partitions: Option<u32>,
+    /// Of frames, if it is another than the application's.
+    pub(crate) adaptive: Option<Arc<Adaptive>>,
 }
 
 impl Context {
@@ -93,6 +97,24 @@ impl Context {
     #[must_use]
     pub fn with_partitions(&self, partitions: u32) -> Self {
         let scope = Scope { partitions: Some(partitions.max(1)), ..self.scope.clone() };
+        Self { inner: Arc::clone(&self.inner), scope }
+    }
+
+    /// A handle whose frames change their plans while they run in this way, instead of the application's
+    /// ([`ContextBuilder::adaptive`]).
+    ///
+    /// # Example
+    /// ```
+    /// # fn main() -> Result<(), millstream::Error> {
+    /// let context = millstream::Context::local("as planned")?;
+    /// let as_planned = context.with_adaptive(millstream::Adaptive::off());
+    /// assert_eq!(as_planned.frame_range(0, 10, 2).distinct().count()?, 10);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_adaptive(&self, adaptive: Adaptive) -> Self {
+        let scope = Scope { adaptive: Some(Arc::new(adaptive)), ..self.scope.clone() };
         Self { inner: Arc::clone(&self.inner), scope }
     }
 
@@ -160,6 +182,10 @@ impl Context {
 
     pub(crate) fn inner(&self) -> &Arc<ContextInner> {
         &self.inner
+    }
+
+    pub(crate) fn adaptive(&self) -> &Adaptive {
+        self.scope.adaptive.as_deref().unwrap_or_else(|| self.inner.adaptive())
     }
 
     pub(crate) fn scope(&self) -> &Scope {

@@ -6,7 +6,7 @@ use arrow::array::RecordBatch;
 use serde::Deserialize;
 
 use super::DataFrame;
-use super::run::lower;
+use super::run::{adapt, lower};
 use crate::context::Context;
 use crate::error::Error;
 use crate::executor::{Metrics, Task, TaskError};
@@ -20,7 +20,7 @@ impl DataFrame {
     /// A mistake in the plan, or if the job fails.
     pub fn collect(&self) -> Result<Vec<RecordBatch>, Error> {
         let schema = self.schema()?;
-        let parts = self.rows()?.run::<Collect>("collect", ())?;
+        let parts = self.rows_now()?.run::<Collect>("collect", ())?;
         let batches: Vec<RecordBatch> = parts.into_iter().flatten().map(|batch| batch.0).collect();
         batches.into_iter().map(|batch| with_schema(&batch, &schema)).collect()
     }
@@ -108,12 +108,17 @@ impl DataFrame {
     /// A mistake in the plan, or if the rows cannot be written.
     pub fn checkpoint(&self, location: &str) -> Result<Self, Error> {
         let schema = self.schema()?;
-        Ok(Self::of_rows(self.rows()?.checkpoint(location)?, "checkpoint", schema))
+        Ok(Self::of_rows(self.rows_now()?.checkpoint(location)?, "checkpoint", schema))
     }
 
-    /// The rows as an `Rdd` of batches.
+    /// The rows as an `Rdd` of batches, as they are planned.
     pub(super) fn rows(&self) -> Result<Rdd<Batch>, Error> {
         lower(&self.context, self.plan()?)
+    }
+
+    /// The same for an action that runs all of it now: what is exchanged on the way may have been.
+    pub(super) fn rows_now(&self) -> Result<Rdd<Batch>, Error> {
+        adapt(&self.context, self.plan()?)
     }
 
     pub(super) fn context_ref(&self) -> &Context {

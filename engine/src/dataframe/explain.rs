@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use millstream_planner::physical::{explain_logical, explain_physical};
+use millstream_planner::physical::{explain_logical, explain_physical, stages};
 
 use super::DataFrame;
 use super::run::planned;
@@ -33,13 +33,14 @@ impl DataFrame {
         let physical = explain_physical(&ready.planned.plan, &ready.planned.tables);
         let _ = writeln!(text, "== As run ==\n{physical}");
         let _ = writeln!(text, "== Stages ==");
-        for (number, piece) in ready.pieces.iter().enumerate() {
+        for (number, piece) in stages(&ready.planned.plan).iter().enumerate() {
             let operators: Vec<&str> =
                 piece.plan.operators.iter().map(|operator| operator.op.name()).collect();
             let reads = match piece.inputs.as_slice() {
                 [] => String::new(),
                 inputs => {
-                    let inputs: Vec<String> = inputs.iter().map(ToString::to_string).collect();
+                    let inputs: Vec<String> =
+                        inputs.iter().map(|input| input.stage.to_string()).collect();
                     format!(", reads {}", inputs.join(" and "))
                 }
             };

@@ -173,7 +173,7 @@ impl Writer {
             true => self.frame,
             false => self.frame.sort(self.sort_by),
         };
-        let rows = frame.rows()?;
+        let rows = frame.rows_now()?;
         let (inner, scope) = (frame.context_ref().inner(), frame.context_ref().scope());
         let what = format!("write {spec:?} {:?} {}", self.mode, dir.display());
         let print = inner.files_print(&rows.node, &what)?;

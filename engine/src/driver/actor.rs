@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use crossbeam::channel::{Receiver, bounded};
 use millstream_planner::ids::{JobId, NodeId, ShuffleId};
+use millstream_planner::physical::PartSize;
 use millstream_planner::stages::StageOutput;
 use parking_lot::{Condvar, Mutex};
 
@@ -14,6 +15,7 @@ use super::clock::start_clock;
 use super::job::{Job, Submitted};
 use super::journal::Journal;
 use super::publish::Publisher;
+use super::sizes::Sizes;
 use super::workers::Workers;
 use crate::Metrics;
 use crate::context::Demand;
@@ -53,6 +55,7 @@ pub(super) struct State {
     pub(super) workers: Box<dyn Workers>,
     pub(super) jobs: HashMap<JobId, Submitted>,
     pub(super) commands: Vec<Command>,
+    pub(super) sizes: Sizes,
     /// When the clock wakes next; `None` while it sleeps without a limit.
     pub(super) clock_wakes: Option<Millis>,
     clock: Option<JoinHandle<()>>,
@@ -88,6 +91,7 @@ impl Driver {
                 workers,
                 jobs: HashMap::new(),
                 commands: Vec::new(),
+                sizes: Sizes::default(),
                 clock_wakes: Some(Millis(0)),
                 clock: None,
                 stopped: false,
@@ -152,6 +156,12 @@ impl Driver {
     /// No later job reads this shuffle: its outputs go.
     pub(crate) fn release_shuffle(&self, shuffle: ShuffleId) {
         self.handle(self.state.lock(), Event::ShuffleReleased { shuffle }, None);
+    }
+
+    /// How much each map task of a shuffle has written into each partition, in map order; `None` if that is not known
+    /// of all.
+    pub(crate) fn sizes(&self, shuffle: ShuffleId, maps: u32) -> Option<Vec<Arc<[PartSize]>>> {
+        self.state.lock().sizes.of(shuffle, maps)
     }
 
     /// The stream, for what an action does after its job.

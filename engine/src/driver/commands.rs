@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 use millstream_planner::ids::JobId;
+use millstream_planner::physical::PartSize;
 use parking_lot::MutexGuard;
 
 use super::actor::{Driver, State};
@@ -22,6 +23,7 @@ pub(super) enum Finished {
     /// A map output that the executor keeps, in this file if a next run may take it over.
     Kept {
         executor: ExecutorId,
+        sizes: Vec<PartSize>,
         file: Option<PathBuf>,
     },
     Result(Payload),
@@ -120,6 +122,7 @@ impl Driver {
                     state.workers.drop_output(executor, OutputAt { shuffle, map, attempt });
                 }
                 Command::ReleaseOutputs { shuffle } => {
+                    state.sizes.forget(shuffle);
                     state.workers.drop_shuffle(shuffle);
                 }
                 Command::ExecutorRemoved { executor, incarnation, .. } => {
@@ -168,8 +171,11 @@ impl Driver {
     /// A finished task counts: its output becomes visible, its result goes to the job.
     fn accept(&self, state: &mut State, task: TaskId, finished: Finished) {
         match finished {
-            Finished::Map(map) => state.workers.keep(task, map),
-            Finished::Kept { .. } => {}
+            Finished::Map(mut map) => {
+                state.sizes.learn(OutputAt::of(task), std::mem::take(&mut map.sizes));
+                state.workers.keep(task, map);
+            }
+            Finished::Kept { sizes, .. } => state.sizes.learn(OutputAt::of(task), sizes),
             Finished::Result(payload) => {
                 if let Some(job) = state.jobs.get_mut(&task.job) {
                     (job.sink)(task.partition, payload);

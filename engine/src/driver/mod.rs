@@ -14,6 +14,7 @@ mod local;
 mod publish;
 mod reports;
 mod resume;
+mod sizes;
 mod workers;
 
 pub(crate) use actor::Driver;

@@ -107,8 +107,8 @@ impl Driver {
                 (TaskOutput::Map { bytes, rows, digest, in_memory }, Finished::Map(map))
             }
             // Other processes are lost now and then: what they keep spares the others a run from the start.
-            Outcome::Kept { rows, bytes, digest, file } => {
-                let finished = Finished::Kept { executor, file };
+            Outcome::Kept { rows, bytes, digest, sizes, file } => {
+                let finished = Finished::Kept { executor, sizes, file };
                 (TaskOutput::Map { bytes, rows, digest, in_memory: false }, finished)
             }
             Outcome::Result(payload) => {

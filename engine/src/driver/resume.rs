@@ -113,6 +113,7 @@ impl Driver {
         let mut taken = 0;
         for (OutputAt { map, attempt, .. }, Life { executor, incarnation }) in adopt() {
             let Some((known, updates)) = known.remove(&map) else { continue };
+            self.state.lock().sizes.learn(OutputAt { shuffle, map, attempt }, known.sizes);
             if !print.stable {
                 journal.note_unstable(shuffle, map, &known.file);
             }
@@ -144,9 +145,9 @@ impl Driver {
         let TaskId { stage, partition, attempt, .. } = task;
         let Some(print) = job.prints.get(&stage) else { return };
         let Ok(updates) = updates.encode() else { return };
-        let (executor, file) = match finished {
-            Finished::Map(result) => (LOCAL, result.file()),
-            Finished::Kept { executor, file } => (*executor, file.clone()),
+        let (executor, sizes, file) = match finished {
+            Finished::Map(result) => (LOCAL, &result.sizes, result.file()),
+            Finished::Kept { executor, sizes, file } => (*executor, sizes, file.clone()),
             Finished::Result(payload) => {
                 if let Some(value) = encode_result(job, stage, payload)
                     && print.stable
@@ -171,6 +172,7 @@ impl Driver {
             attempt,
             executor: executor.0,
             file,
+            sizes: sizes.clone(),
             updates,
         });
     }

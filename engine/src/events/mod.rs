@@ -42,7 +42,8 @@ mod progress;
 
 pub use bus::{EventBus, Listener, Record};
 pub use event::{
-    Event, FORMAT_VERSION, FailureKind, SpillCause, StorageLevelUsed, TaskId, TaskMetrics,
+    AdaptiveRule, Event, FORMAT_VERSION, FailureKind, SpillCause, StorageLevelUsed, TaskId,
+    TaskMetrics,
 };
 pub use json_log::{JsonLog, JsonLogError};
 pub use progress::{Progress, ProgressMode};

@@ -3,10 +3,12 @@
 //! Rows stay in memory while the budget has room for them and are then handed over by reference;
 //! otherwise they are in a segment. Map outputs are read in map order, whatever order they came in.
 
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use millstream_planner::ids::ShuffleId;
+use millstream_planner::physical::PartSize;
 use millstream_shuffle::budget::{SpillCause, StorageReservation};
 use millstream_shuffle::digest::RowDigest;
 use millstream_shuffle::read::{BlockReader, Segment, SegmentError};
@@ -33,6 +35,8 @@ pub(crate) struct MapWriter<T> {
     spilled: u64,
     /// Whether another run of this task must write the same rows.
     repeatable: bool,
+    /// What has been written by partition; `None` if nobody asks for it.
+    sizes: Option<Vec<PartSize>>,
 }
 
 impl<T: Data> MapWriter<T> {
@@ -49,6 +53,20 @@ impl<T: Data> MapWriter<T> {
             partitions,
             spilled: 0,
             repeatable: true,
+            sizes: None,
+        }
+    }
+
+    /// Keeps account of what [`Self::count`] is told, for who decides on how the output is read.
+    pub(crate) fn keep_account(&mut self) {
+        self.sizes = Some(vec![PartSize::default(); self.partitions as usize]);
+    }
+
+    /// Counts what is pushed into a partition, if that is asked for.
+    pub(crate) fn count(&mut self, partition: u32, size: impl FnOnce() -> PartSize) {
+        let sizes = self.sizes.as_mut().and_then(|sizes| sizes.get_mut(partition as usize));
+        if let Some(sum) = sizes {
+            *sum = sum.and(size());
         }
     }
 
@@ -84,7 +102,7 @@ impl<T: Data> MapWriter<T> {
     /// Ends the output. It stays in memory if nothing of it has been spilled and the budget has room
     /// for it between tasks.
     pub(crate) fn finish(self) -> Result<MapResult, TaskError> {
-        let Self { task, writer, partitions, spilled, repeatable } = self;
+        let Self { task, writer, partitions, spilled, repeatable, sizes } = self;
         let mut reservation = None;
         let output = writer.finish(|buffered| {
             // The measure covers what the rows own on the heap, too.
@@ -108,7 +126,8 @@ impl<T: Data> MapWriter<T> {
             Some(segment) => in_segment(segment, partitions)?,
             None => in_memory_parts(output.memory, in_memory, reservation)?,
         };
-        Ok(MapResult { rows, bytes: in_memory + segment_bytes, digest, output })
+        let (bytes, sizes) = (in_memory + segment_bytes, sizes.unwrap_or_default());
+        Ok(MapResult { rows, bytes, digest, sizes, output })
     }
 }
 
@@ -177,7 +196,7 @@ pub(crate) struct ReduceReader<T> {
     task: Task,
     shuffle: ShuffleId,
     partition: u32,
-    maps: std::ops::Range<u32>,
+    maps: Range<u32>,
     /// Outputs that other executors keep; none in local mode.
     peers: Option<Peers>,
     current: Option<Current<T>>,
@@ -211,16 +230,28 @@ impl<T: Data> ReduceReader<T> {
         index: usize,
         partition: u32,
     ) -> Result<Self, TaskError> {
-        let (shuffle, maps) = node
+        Self::of_maps(task, node, index, partition, None)
+    }
+
+    /// Reads what some of the map tasks have written into a partition; `None` stands for all.
+    pub(crate) fn of_maps(
+        task: &Task,
+        node: &Node,
+        index: usize,
+        partition: u32,
+        some: Option<Range<u32>>,
+    ) -> Result<Self, TaskError> {
+        let (shuffle, all) = node
             .shuffle(index)
             .ok_or_else(|| TaskError::internal(format!("{node:?} has no shuffle {index}")))?;
+        let maps = some.unwrap_or(0..all);
         let inputs = task.runtime.inputs.as_ref();
-        let peers = inputs.map(|inputs| Peers::open(inputs, shuffle, partition, maps));
+        let peers = inputs.map(|inputs| Peers::open(inputs, shuffle, partition, all, &maps));
         Ok(Self {
             task: Rc::clone(task),
             shuffle,
             partition,
-            maps: 0..maps,
+            maps,
             peers: peers.transpose()?,
             current: None,
         })

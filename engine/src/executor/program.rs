@@ -4,6 +4,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
+use millstream_planner::physical::PartSize;
 use millstream_shuffle::read::Segment;
 use millstream_shuffle::store::MapOutput;
 
@@ -89,6 +90,8 @@ pub(crate) struct MapResult {
     pub(crate) bytes: u64,
     /// What a second run of the task must reproduce, where that is known.
     pub(crate) digest: Option<NonZeroU64>,
+    /// What it holds of each partition; empty if nobody has asked for it.
+    pub(crate) sizes: Vec<PartSize>,
     pub(crate) output: MapOutput<Segment>,
 }
 

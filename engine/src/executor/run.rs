@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use millstream_planner::physical::PartSize;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::error::TaskError;
@@ -32,6 +33,7 @@ pub(crate) enum Outcome {
         rows: u64,
         bytes: u64,
         digest: Option<NonZeroU64>,
+        sizes: Vec<PartSize>,
         /// Where it is, if a next run may take it over.
         file: Option<PathBuf>,
     },

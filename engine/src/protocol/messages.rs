@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 
 use millstream_planner::ids::{JobId, NodeId, ShuffleId};
+use millstream_planner::physical::PartSize;
 use millstream_shuffle::budget::SpillCause;
 use serde::{Deserialize, Serialize};
 
@@ -95,6 +96,8 @@ pub(crate) enum EndedAs {
         rows: u64,
         bytes: u64,
         digest: Option<NonZeroU64>,
+        /// What it holds of each partition; empty if nobody has asked for it.
+        sizes: Vec<PartSize>,
         /// Where it is, if a next run may take it over.
         file: Option<String>,
     },

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use super::plan::{Distribution, Op, OpId, PhysicalPlan};
-use super::stages::StagePiece;
+use super::stages::{StageInput, StagePiece};
 use crate::logical::Table;
 
 pub use logical::explain_logical;
@@ -57,11 +57,11 @@ pub fn explain_stages(pieces: &[StagePiece], tables: &[Arc<Table>]) -> String {
 }
 
 /// Inputs say which stage they are of.
-fn with_stage(line: &str, inputs: &[usize]) -> String {
+fn with_stage(line: &str, inputs: &[StageInput]) -> String {
     let Some((before, rest)) = line.split_once("Input #") else { return line.to_owned() };
     let (number, rest) = rest.split_once(' ').unwrap_or((rest, ""));
     match number.parse().ok().and_then(|index: usize| inputs.get(index)) {
-        Some(stage) => format!("{before}<- stage {stage} {rest}"),
+        Some(input) => format!("{before}<- stage {} {rest}", input.stage),
         None => line.to_owned(),
     }
 }

@@ -125,7 +125,18 @@ pub enum Op {
         input: OpId,
         /// To which.
         to: Distribution,
+        /// What of it the program has asked for.
+        asked: Asked,
     },
+}
+
+/// What of an exchange a program has asked for: adaptive rules leave that as it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Asked {
+    /// That there is one.
+    pub exchange: bool,
+    /// The number of its partitions.
+    pub partitions: bool,
 }
 
 /// A scan.
@@ -271,6 +282,8 @@ pub struct Join {
     pub kind: JoinKind,
     /// The strategy.
     pub strategy: JoinStrategy,
+    /// The program has asked for this strategy.
+    pub hinted: bool,
     /// Keys over the left columns.
     pub left_keys: Program,
     /// Keys over the right columns, of the same types.

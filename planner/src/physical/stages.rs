@@ -1,8 +1,11 @@
 //! Cutting a plan at its exchanges into the pieces that run as stages.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
-use super::plan::{Distribution, Op, OpId, PhysicalPlan};
+use serde::{Deserialize, Serialize};
+
+use super::plan::{Distribution, JoinStrategy, Op, OpId, PhysicalPlan};
 
 /// A part of a plan between exchanges: one task of it for each partition.
 #[derive(Clone, PartialEq, Debug)]
@@ -10,12 +13,30 @@ pub struct StagePiece {
     /// Its operators. The leaves are scans, single rows, and [`Op::Input`]s. An operator that is read twice is run
     /// twice, each time for its reader.
     pub plan: PhysicalPlan,
-    /// By the index of its inputs: the place of the piece that writes it, which is an earlier one.
-    pub inputs: Vec<usize>,
+    /// By the index of its inputs.
+    pub inputs: Vec<StageInput>,
     /// The number of its partitions.
     pub partitions: u32,
     /// How what it gives is spread; `None` for the piece that gives the result.
     pub output: Option<Distribution>,
+}
+
+/// What a piece reads over an exchange.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StageInput {
+    /// The place of the piece that writes it, which is an earlier one.
+    pub stage: usize,
+    /// What each partition of the input is of those of the exchange; `None` if they are the same.
+    pub groups: Option<Vec<Group>>,
+}
+
+/// What of an exchange one task reads: some of its partitions whole, or of one what some map tasks wrote.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Group {
+    /// The partitions, one after the other.
+    pub partitions: Range<u32>,
+    /// The map tasks; `None` for all.
+    pub maps: Option<Range<u32>>,
 }
 
 /// Cuts `plan` at its exchanges. Each piece comes behind those it reads, the result last. An exchange with several
@@ -24,35 +45,44 @@ pub struct StagePiece {
 pub fn stages(plan: &PhysicalPlan) -> Vec<StagePiece> {
     let mut pieces = Vec::new();
     let mut written: HashMap<OpId, usize> = HashMap::new();
+    let place = |written: &HashMap<OpId, usize>, id| written.get(&id).copied().unwrap_or_default();
     for (at, operator) in plan.operators.iter().enumerate() {
-        if let Op::Exchange { input, to } = &operator.op {
+        if let Op::Exchange { input, to, .. } = &operator.op {
             written.insert(OpId(at as u32), pieces.len());
-            pieces.push(piece(plan, *input, Some(to.clone()), &written));
+            pieces.push(piece(plan, *input, Some(to.clone()), |id| place(&written, id)));
         }
     }
     if let Some(root) = plan.root() {
-        pieces.push(piece(plan, root, None, &written));
+        pieces.push(piece(plan, root, None, |id| place(&written, id)));
     }
     pieces
 }
 
-/// The operators from `root` down to the nearest exchanges.
-fn piece(
+/// The operators from `root` down to the nearest exchanges, each of which is the stage that `place` says.
+pub(super) fn piece(
     plan: &PhysicalPlan,
     root: OpId,
     output: Option<Distribution>,
-    written: &HashMap<OpId, usize>,
+    place: impl Fn(OpId) -> usize,
 ) -> StagePiece {
     let mut inputs = Vec::new();
     let mut cut = PhysicalPlan::default();
     let mut moved: HashMap<OpId, OpId> = HashMap::new();
-    for id in needed(plan, root) {
+    let needed = needed(plan, root);
+    let whole = read_whole(plan, &needed);
+    for id in needed {
         let Some(operator) = plan.get(id) else { continue };
         let op = match &operator.op {
             Op::Exchange { to, .. } => {
-                inputs.extend(written.get(&id));
-                let broadcast = *to == Distribution::Broadcast;
-                Op::Input { index: inputs.len() as u32 - 1, partitions: to.partitions(), broadcast }
+                let partitions = to.partitions();
+                let gathered = whole.contains(&id) && partitions > 1;
+                let all = Group { partitions: 0..partitions, maps: None };
+                inputs.push(StageInput { stage: place(id), groups: gathered.then(|| vec![all]) });
+                Op::Input {
+                    index: inputs.len() as u32 - 1,
+                    partitions: if gathered { 1 } else { partitions },
+                    broadcast: gathered || *to == Distribution::Broadcast,
+                }
             }
             op => {
                 let mut op = op.clone();
@@ -66,6 +96,16 @@ fn piece(
     }
     let partitions = partitions(&cut).last().copied().unwrap_or(0);
     StagePiece { plan: cut, inputs, partitions, output }
+}
+
+/// What tasks read whole, as the tables of their broadcast joins. An exchange by hash is among them where a join has
+/// become a broadcast after its right side had been written.
+fn read_whole(plan: &PhysicalPlan, needed: &[OpId]) -> HashSet<OpId> {
+    let right = |id: &OpId| match &plan.get(*id)?.op {
+        Op::Join(join) if join.strategy == JoinStrategy::Broadcast => Some(join.right),
+        _ => None,
+    };
+    needed.iter().filter_map(right).collect()
 }
 
 /// The operators that `root` needs down to exchanges, in the order of the plan.

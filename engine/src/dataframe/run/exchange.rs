@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::eval::{Evaluator, RowOrigin};
 use crate::executor::{MapResult, MapWriter, Task, TaskError};
 use crate::operators::batches::sort::KeyColumns;
-use crate::operators::batches::{BATCH_ROWS, Batch, Scatter, compact};
+use crate::operators::batches::{BATCH_ROWS, Batch, Scatter, compact, give};
 use crate::rdd::{BoxStream, MapSide, Prepared};
 
 /// The bounds of ranges, as encoded keys.
@@ -22,6 +22,8 @@ pub(super) struct Exchange {
     pub(super) to: Distribution,
     /// For ranges.
     pub(super) bounds: Bounds,
+    /// Whether it is of interest how much goes to each partition.
+    pub(super) measured: bool,
 }
 
 /// Writes the rows of a stage by partition.
@@ -38,6 +40,9 @@ impl MapSide for WriteExchange {
         partitions: u32,
     ) -> Result<MapResult, TaskError> {
         let mut writer = MapWriter::new(task, partitions);
+        if exchange.measured {
+            writer.keep_account();
+        }
         let mut placement = Placement::new(&exchange, task.id.partition)?;
         let mut scatter = Scatter::new(partitions);
         while let Some(chunk) = rows.next_chunk()? {
@@ -59,7 +64,7 @@ impl MapSide for WriteExchange {
 fn whole(batch: RecordBatch, writer: &mut MapWriter<Batch>) -> Result<(), TaskError> {
     for start in (0..batch.num_rows()).step_by(BATCH_ROWS) {
         let piece = batch.slice(start, BATCH_ROWS.min(batch.num_rows() - start));
-        writer.push(0, Batch(compact(&piece)?))?;
+        give(compact(&piece)?, 0, writer)?;
     }
     Ok(())
 }

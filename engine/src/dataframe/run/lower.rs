@@ -1,21 +1,22 @@
 //! From a logical plan to a node of the lineage: optimised, made physical, cut into stages, each a node that reads
 //! the exchanges before it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use millstream_planner::ids::ShuffleId;
 use millstream_planner::logical::{PlanRef, Table};
 use millstream_planner::optimizer::optimize_with;
 use millstream_planner::physical::{
-    Distribution, ExprOp, Op, PhysicalPlan, PlanSettings, Planned, Program, StagePiece, plan,
-    stages,
+    Distribution, ExprOp, Group, Op, OpId, PhysicalPlan, PlanSettings, Planned, Program,
+    StagePiece, plan,
 };
 use millstream_planner::stages::Determinism;
 
 use super::bounds::FindBounds;
 use super::exchange::{Bounds, Exchange, WriteExchange};
 use super::fold::Folding;
+use super::groups::ReadGroups;
 use super::stage::RunStage;
 use crate::context::Context;
 use crate::error::Error;
@@ -37,7 +38,6 @@ pub(crate) enum TableSource {
 pub(crate) struct Ready {
     pub(crate) optimized: PlanRef,
     pub(crate) planned: Planned,
-    pub(crate) pieces: Vec<StagePiece>,
 }
 
 /// Optimises and plans.
@@ -46,48 +46,70 @@ pub(crate) fn planned(context: &Context, logical: &PlanRef) -> Result<Ready, Err
     let partitions = context.scope().partitions.or(context.inner().default_partitions());
     let settings = PlanSettings { partitions, ..PlanSettings::default() };
     let planned = plan(&optimized, &settings)?;
-    let pieces = stages(&planned.plan);
-    Ok(Ready { optimized, planned, pieces })
+    Ok(Ready { optimized, planned })
 }
 
-/// The rows of a plan.
-pub(crate) fn lower(context: &Context, logical: &PlanRef) -> Result<Rdd<Batch>, Error> {
-    let Ready { planned, pieces, .. } = planned(context, logical)?;
-    let mut lowering = Lowering { context, tables: &planned.tables, done: Vec::new() };
-    for piece in pieces {
-        lowering.add(piece)?;
-    }
-    match lowering.done.pop() {
-        Some(result) => Ok(Rdd::of_node(context, result)),
-        None => Err(Error::internal("a plan without stages")),
-    }
-}
-
-struct Lowering<'a> {
+/// Turns stages into nodes of the lineage.
+pub(super) struct Lowering<'a> {
     context: &'a Context,
     tables: &'a [Arc<Table>],
-    /// By piece: what reads its rows, over its exchange; of the last, the stage itself.
-    done: Vec<Arc<Node>>,
+    /// Of the exchanges that have been lowered.
+    shuffles: HashMap<OpId, ShuffleId>,
+    /// What reads them, as long as something is to be lowered that does.
+    readers: HashMap<OpId, Arc<Node>>,
 }
 
-impl Lowering<'_> {
-    fn add(&mut self, piece: StagePiece) -> Result<(), Error> {
-        let stage = self.stage(&piece)?;
-        let node = match piece.output {
-            Some(to) => self.exchange(stage, to),
-            None => stage,
-        };
-        self.done.push(node);
+impl<'a> Lowering<'a> {
+    pub(super) fn new(context: &'a Context, tables: &'a [Arc<Table>]) -> Self {
+        Self { context, tables, shuffles: HashMap::new(), readers: HashMap::new() }
+    }
+
+    pub(super) fn has(&self, exchange: OpId) -> bool {
+        self.shuffles.contains_key(&exchange)
+    }
+
+    pub(super) fn shuffle(&self, exchange: OpId) -> Option<ShuffleId> {
+        self.shuffles.get(&exchange).copied()
+    }
+
+    /// What reads an exchange.
+    pub(super) fn reader(&self, exchange: OpId) -> Option<&Arc<Node>> {
+        self.readers.get(&exchange)
+    }
+
+    /// Lets go of all exchanges but these: what has been written over the others goes when it has been read.
+    pub(super) fn keep(&mut self, exchanges: &HashSet<OpId>) {
+        self.readers.retain(|exchange, _| exchanges.contains(exchange));
+    }
+
+    /// Lowers an exchange with the stage that writes it.
+    pub(super) fn exchange(
+        &mut self,
+        exchange: OpId,
+        piece: &StagePiece,
+        measured: bool,
+    ) -> Result<(), Error> {
+        let to = piece.output.clone();
+        let to = to.ok_or_else(|| Error::internal("an exchange that leads nowhere"))?;
+        let stage = self.stage(piece)?;
+        let id = ShuffleId(self.context.inner().next_number());
+        let reader = self.read(stage, to, id, measured);
+        self.shuffles.insert(exchange, id);
+        self.readers.insert(exchange, reader);
         Ok(())
     }
 
     /// The node that runs a stage.
-    fn stage(&self, piece: &StagePiece) -> Result<Arc<Node>, Error> {
+    pub(super) fn stage(&self, piece: &StagePiece) -> Result<Arc<Node>, Error> {
         let mut inputs = Vec::new();
         for input in &piece.inputs {
-            let node =
-                self.done.get(*input).ok_or_else(|| Error::internal("stages out of order"))?;
-            inputs.push(Input::Narrow(Arc::clone(node)));
+            let exchange = OpId(u32::try_from(input.stage).unwrap_or(u32::MAX));
+            let reader = self.readers.get(&exchange);
+            let reader = reader.ok_or_else(|| Error::internal("stages out of order"))?;
+            inputs.push(Input::Narrow(match &input.groups {
+                None => Arc::clone(reader),
+                Some(groups) => self.read_groups(reader, groups),
+            }));
         }
         let tables = self.stage_tables(&piece.plan, &mut inputs)?;
         let spec = NodeSpec {
@@ -100,6 +122,19 @@ impl Lowering<'_> {
             prepare: None,
         };
         Ok(self.node(spec))
+    }
+
+    /// The node that reads an exchange in other parts than it was written in.
+    fn read_groups(&self, reader: &Arc<Node>, groups: &[Group]) -> Arc<Node> {
+        self.node(NodeSpec {
+            name: "groups".to_owned(),
+            partitions: groups.len() as u32,
+            inputs: vec![Input::Narrow(Arc::clone(reader))],
+            code: operation::<ReadGroups>(groups.to_vec()),
+            layout: Layout::default(),
+            determinism: Determinism::Deterministic,
+            prepare: None,
+        })
     }
 
     /// What the scans of a stage read. Tables of rows become inputs.
@@ -131,21 +166,16 @@ impl Lowering<'_> {
     }
 
     /// The node that reads the rows of a stage over an exchange.
-    fn exchange(&self, stage: Arc<Node>, to: Distribution) -> Arc<Node> {
-        let partitions = match &to {
-            Distribution::Single | Distribution::Broadcast => 1,
-            Distribution::Hash { partitions, .. }
-            | Distribution::Range { partitions, .. }
-            | Distribution::RoundRobin { partitions } => *partitions,
-        };
+    fn read(&self, stage: Arc<Node>, to: Distribution, id: ShuffleId, measured: bool) -> Arc<Node> {
+        let partitions = to.partitions();
         let bounds: Bounds = Prepared::new();
         let prepare = self.find_bounds(&stage, &to, &bounds);
         let inner = self.context.inner();
         let name = "exchange".to_owned();
         let shuffle = Shuffle {
-            id: ShuffleId(inner.next_number()),
+            id,
             parent: stage,
-            write: map_side::<WriteExchange>(Exchange { to, bounds }),
+            write: map_side::<WriteExchange>(Exchange { to, bounds, measured }),
             prepare,
             context: inner.downgrade(),
         };

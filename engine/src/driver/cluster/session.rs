@@ -174,8 +174,8 @@ impl Talk {
         sessions.0.lock().totals.insert((executor, incarnation), totals);
         let parts = self.results.remove(&task).unwrap_or_default();
         let outcome = match outcome {
-            EndedAs::Map { rows, bytes, digest, file } => {
-                Ok(Outcome::Kept { rows, bytes, digest, file: file.map(PathBuf::from) })
+            EndedAs::Map { rows, bytes, digest, sizes, file } => {
+                Ok(Outcome::Kept { rows, bytes, digest, sizes, file: file.map(PathBuf::from) })
             }
             EndedAs::Result(last) => decode_result(driver, task, parts, last),
             EndedAs::Failed(failure) => Ok(Outcome::Failed(failure)),

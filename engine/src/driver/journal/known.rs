@@ -3,6 +3,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
+
+use millstream_planner::physical::PartSize;
 
 use super::records::{Entry, JOURNAL_VERSION, Output, Print, Updates, Value};
 
@@ -13,6 +16,8 @@ pub(super) struct Known {
     outputs: HashMap<Print, BTreeMap<u32, Output>>,
     results: HashMap<Print, BTreeMap<u32, Value>>,
     files: HashSet<Print>,
+    /// By stage and map, what the outputs hold of each partition. It stays, as a program may run the same plan twice.
+    sizes: HashMap<Print, HashMap<u32, Arc<[PartSize]>>>,
 }
 
 impl Known {
@@ -34,8 +39,17 @@ impl Known {
         }
         for entry in entries {
             match entry {
-                // That of a file which is gone still says what its task has added to accumulators.
-                Entry::Output(output) if exists(&output.file) || !output.updates.is_empty() => {
+                // That of a file which is gone still says what its task has added to accumulators, and how much it
+                // had written.
+                Entry::Output(output)
+                    if exists(&output.file)
+                        || !output.updates.is_empty()
+                        || !output.sizes.is_empty() =>
+                {
+                    if !output.sizes.is_empty() {
+                        let sizes = output.sizes.as_slice().into();
+                        known.sizes.entry(output.print).or_default().insert(output.map, sizes);
+                    }
                     known.outputs.entry(output.print).or_default().insert(output.map, output);
                 }
                 // It was read to its end, and dropped.
@@ -85,6 +99,12 @@ impl Known {
         outputs.map(|output| std::mem::take(&mut output.updates)).collect()
     }
 
+    /// What each of the map tasks of a stage has written into each partition; `None` if it is not known of all.
+    pub(super) fn sizes(&self, print: Print, maps: u32) -> Option<Vec<Arc<[PartSize]>>> {
+        let known = self.sizes.get(&print);
+        (0..maps).map(|map| known?.get(&map).cloned()).collect()
+    }
+
     /// The results of some partitions. They stay: a program may run the same action twice.
     pub(super) fn results(&self, print: Print, targets: Range<u32>) -> Vec<Value> {
         let results = self.results.get(&print).into_iter();
@@ -106,8 +126,9 @@ mod tests {
     const BEGUN: Entry = Entry::Begun { version: JOURNAL_VERSION, build: 1 };
 
     fn output(print: Print, map: u32, basis: u64, file: &str) -> Entry {
-        let (attempt, executor, updates) = (0, 0, Vec::new());
-        Entry::Output(Output { print, basis, map, attempt, executor, file: file.into(), updates })
+        let (attempt, executor, sizes, updates) = (0, 0, Vec::new(), Vec::new());
+        let file = file.into();
+        Entry::Output(Output { print, basis, map, attempt, executor, file, sizes, updates })
     }
 
     fn value(print: Print, partition: u32) -> Entry {

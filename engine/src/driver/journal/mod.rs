@@ -25,8 +25,10 @@ mod records;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use millstream_planner::ids::ShuffleId;
+use millstream_planner::physical::PartSize;
 use millstream_shuffle::store::{Keep, prune_kept, remove_kept};
 use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
@@ -154,6 +156,12 @@ impl Journal {
     /// The map outputs of a stage that earlier runs have left; each is handed out once.
     pub(crate) fn take_outputs(&self, print: Print, basis: u64) -> Vec<Output> {
         self.inner.lock().known.take_outputs(print, basis)
+    }
+
+    /// What each of the map tasks of a stage had written in earlier runs into each partition; `None` if it is not known
+    /// of all.
+    pub(crate) fn sizes(&self, print: Print, maps: u32) -> Option<Vec<Arc<[PartSize]>>> {
+        self.inner.lock().known.sizes(print, maps)
     }
 
     /// What the tasks of a stage have added to accumulators in earlier runs; handed out once.

@@ -9,10 +9,11 @@
 use std::path::PathBuf;
 
 use crc32c::crc32c;
+use millstream_planner::physical::PartSize;
 use serde::{Deserialize, Serialize};
 
 /// The version of the records. A journal of another one is not used.
-pub(super) const JOURNAL_VERSION: u32 = 1;
+pub(super) const JOURNAL_VERSION: u32 = 2;
 
 /// What an operation, a stage or an action is, in each run of the same program the same.
 pub(crate) type Print = u128;
@@ -46,6 +47,8 @@ pub(crate) struct Output {
     /// The executor in whose directories it is.
     pub(crate) executor: u64,
     pub(crate) file: PathBuf,
+    /// What it holds of each partition; empty if nobody has asked for it.
+    pub(crate) sizes: Vec<PartSize>,
     pub(crate) updates: Updates,
 }
 
@@ -104,6 +107,7 @@ mod tests {
             attempt: 4,
             executor: 5,
             file: "/tmp/file".into(),
+            sizes: vec![PartSize { rows: 1, bytes: 8 }],
             updates: updates.clone(),
         };
         let value = Value { print: 9, partition: 1, attempt: 0, value: vec![7; 300], updates };

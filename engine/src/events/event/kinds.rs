@@ -1,5 +1,6 @@
 //! The small closed sets that events speak in.
 
+use millstream_planner::physical::Rule;
 use serde::{Deserialize, Serialize};
 
 /// What made a task or a job fail: the name of the scheduler's typed failure, without the identities
@@ -41,4 +42,26 @@ pub enum StorageLevelUsed {
     Memory,
     /// On a local disk.
     Disk,
+}
+
+/// What an adaptive rule does to an exchange.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AdaptiveRule {
+    /// Small partitions are read several by one task.
+    Coalesce,
+    /// It is read whole by every task of a join, whose other side is not exchanged.
+    Broadcast,
+    /// Large partitions are read by several tasks each.
+    Split,
+}
+
+impl From<Rule> for AdaptiveRule {
+    fn from(rule: Rule) -> Self {
+        match rule {
+            Rule::Coalesce => Self::Coalesce,
+            Rule::Broadcast => Self::Broadcast,
+            Rule::Split => Self::Split,
+        }
+    }
 }

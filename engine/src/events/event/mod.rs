@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use millstream_planner::ids::{JobId, NodeId, StageId};
 use serde::{Deserialize, Serialize};
 
-pub use kinds::{FailureKind, StorageLevelUsed};
+pub use kinds::{AdaptiveRule, FailureKind, StorageLevelUsed};
 pub use metrics::TaskMetrics;
 pub use millstream_shuffle::budget::SpillCause;
 
@@ -251,6 +251,19 @@ pub enum Event {
         path: String,
         /// The error that condemned it.
         message: String,
+    },
+    /// The plan of a frame has changed while it ran, by the exact size of what was exchanged.
+    PlanAdapted {
+        /// The exchange, by the stage that writes it.
+        exchange: StageId,
+        /// What was changed.
+        rule: AdaptiveRule,
+        /// The partitions that were written.
+        partitions: u32,
+        /// The parts that they are read as.
+        read_as: u32,
+        /// The bytes that were written, decoded.
+        bytes: u64,
     },
     /// Output files became visible, all at once.
     OutputCommitted {

@@ -169,6 +169,16 @@ fn golden() -> Vec<(Event, &'static str)> {
             r#""event":"disk_dir_failed","executor":9,"path":"/data/1","message":"input/output error""#,
         ),
         (
+            Event::PlanAdapted {
+                exchange: stage,
+                rule: AdaptiveRule::Coalesce,
+                partitions: 200,
+                read_as: 4,
+                bytes: 99,
+            },
+            r#""event":"plan_adapted","exchange":4,"rule":"coalesce","partitions":200,"read_as":4,"bytes":99"#,
+        ),
+        (
             Event::OutputCommitted { path: "/out".into(), files: 2, rows: 10, bytes: 99 },
             r#""event":"output_committed","path":"/out","files":2,"rows":10,"bytes":99"#,
         ),

@@ -180,14 +180,16 @@ impl Inbox {
 fn keep(task: TaskId, report: Report, runtime: &Runtime) -> Report {
     let Report { outcome, updates, metrics } = report;
     let outcome = match outcome {
-        Outcome::Map(map) => {
+        Outcome::Map(mut map) => {
             let key = MapKey { shuffle: task.stage.0, map: task.partition };
             if let Some(before) = runtime.store.attempt(key) {
                 // An attempt is launched only after the driver has given up those before it.
                 runtime.store.remove(key, before);
             }
             let file = runtime.durable.then(|| map.file()).flatten();
-            let kept = Outcome::Kept { rows: map.rows, bytes: map.bytes, digest: map.digest, file };
+            let (rows, bytes, digest) = (map.rows, map.bytes, map.digest);
+            let sizes = std::mem::take(&mut map.sizes);
+            let kept = Outcome::Kept { rows, bytes, digest, sizes, file };
             runtime.store.commit(key, u64::from(task.attempt), map.output);
             kept
         }

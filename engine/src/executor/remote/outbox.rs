@@ -86,12 +86,12 @@ impl Outbox {
     /// The outcome as it travels. Of a result, all parts but the last are sent.
     fn send_outcome(&self, task: TaskId, outcome: Outcome, program: &Program) -> EndedAs {
         match outcome {
-            Outcome::Map(MapResult { rows, bytes, digest, .. }) => {
-                EndedAs::Map { rows, bytes, digest, file: None }
+            Outcome::Map(MapResult { rows, bytes, digest, sizes, .. }) => {
+                EndedAs::Map { rows, bytes, digest, sizes, file: None }
             }
-            Outcome::Kept { rows, bytes, digest, file } => {
+            Outcome::Kept { rows, bytes, digest, sizes, file } => {
                 let file = file.map(|file| file.to_string_lossy().into_owned());
-                EndedAs::Map { rows, bytes, digest, file }
+                EndedAs::Map { rows, bytes, digest, sizes, file }
             }
             Outcome::Failed(failure) => EndedAs::Failed(failure),
             Outcome::Result(payload) => {

@@ -1,5 +1,6 @@
 //! Reading a reduce partition of the map outputs that other executors keep.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use millstream_planner::ids::ShuffleId;
@@ -40,7 +41,7 @@ struct Block {
 }
 
 impl Peers {
-    /// Begins to fetch a reduce partition from all executors that have something of it.
+    /// Begins to fetch a reduce partition of some map outputs from all executors that have something of it.
     ///
     /// # Errors
     /// If an output of the shuffle is nowhere.
@@ -48,19 +49,21 @@ impl Peers {
         inputs: &Inputs,
         shuffle: ShuffleId,
         partition: u32,
-        maps: u32,
+        all: u32,
+        maps: &Range<u32>,
     ) -> Result<Self, TaskError> {
         let missing = || TaskError::InputMissing { shuffle };
         let located = inputs.located(shuffle).ok_or_else(missing)?;
-        if located.maps.len() != maps as usize || located.maps.contains(&None) {
+        if located.maps.len() != all as usize || located.maps.contains(&None) {
             return Err(missing());
         }
         let mut wanted: Vec<Vec<(u32, u64)>> = vec![Vec::new(); located.holders.len()];
-        for (map, at) in (0..).zip(located.maps.iter().flatten()) {
+        let outputs = (0..).zip(located.maps.iter().flatten());
+        for (map, at) in outputs.filter(|(map, _)| maps.contains(map)) {
             wanted[at.holder as usize].push((map, u64::from(at.attempt)));
         }
         let begin = |((holder, addr), maps): (&(ExecutorId, String), Vec<(u32, u64)>)| {
-            (*holder != inputs.me).then(|| {
+            (*holder != inputs.me && !maps.is_empty()).then(|| {
                 let want = Want { shuffle: shuffle.0, partition, maps };
                 PeerStream::begin(*holder, addr, &inputs.fetcher, want)
             })

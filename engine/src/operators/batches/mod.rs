@@ -27,6 +27,6 @@ pub(crate) mod window;
 
 pub(crate) use batch::{BATCH_ROWS, Batch, batch_of, compact, take};
 pub(crate) use open::{Opener, StagePlan, StageTable};
-pub(crate) use scatter::{Scatter, row_bytes};
+pub(crate) use scatter::{Scatter, give, row_bytes};
 pub(crate) use spill::{SpillWriter, Spilled};
 pub(crate) use stream::{AsBatches, AsRecords, BatchStream, BoxBatches};

@@ -175,7 +175,8 @@ impl Opener<'_> {
         };
         let exchange = self.node.parent(index as usize);
         let Some((exchange, (shuffle, _))) =
-            exchange.and_then(|node| Some((node, node.shuffle(0)?)))
+            // Where it was written in partitions, what reads them all as one lies between.
+            exchange.and_then(|node| Some((node, node.shuffle(0).or_else(|| node.parent(0)?.shuffle(0))?)))
         else {
             return Ok(join::Build::Stream(self.open(id, partition)?));
         };

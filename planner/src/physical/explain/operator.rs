@@ -56,7 +56,7 @@ pub(super) fn describe(plan: &PhysicalPlan, id: OpId, tables: &[Arc<Table>]) -> 
             format!("Explode {name}{}", if *outer { " (outer)" } else { "" })
         }
         Op::Sample { fraction, seed, .. } => format!("Sample {fraction} (seed {seed})"),
-        Op::Exchange { input, to } => {
+        Op::Exchange { input, to, .. } => {
             format!("Exchange {}", distribution(to, &schema_of(*input)))
         }
     }

@@ -37,6 +37,8 @@ struct Sides {
     /// Over the left columns, then the right ones.
     residual: Option<Expr>,
     rows: Option<u64>,
+    /// The strategy was asked for.
+    hinted: bool,
 }
 
 impl Planner<'_> {
@@ -67,7 +69,8 @@ impl Planner<'_> {
             JoinKind::Cross => JoinKind::Inner,
             kind => kind,
         };
-        let mut sides = Sides { left, right, kind, keys, residual, rows };
+        let hinted = ask.hint.is_some();
+        let mut sides = Sides { left, right, kind, keys, residual, rows, hinted };
         if ask.hint == Some(JoinStrategy::NestedLoop) && kind != JoinKind::NullAwareAnti {
             sides = sides.without_keys();
         }
@@ -212,6 +215,7 @@ impl Planner<'_> {
             right: sides.right.id,
             kind: sides.kind,
             strategy,
+            hinted: sides.hinted,
             left_keys: compile(&sides.keys.left, &sides.left.schema)?,
             right_keys: compile(&sides.keys.right, &sides.right.schema)?,
             null_safe: sides.keys.null_safe.clone(),
@@ -261,6 +265,7 @@ impl Sides {
             left: self.right,
             right: self.left,
             rows: self.rows,
+            hinted: self.hinted,
         }
     }
 

@@ -19,7 +19,7 @@ mod window;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::plan::{Distribution, Op, PhysicalPlan, SortOption};
+use super::plan::{Asked, Distribution, Op, PhysicalPlan, SortOption};
 use super::program::Program;
 use super::statistics::{Statistics, row_bytes};
 use crate::error::PlanError;
@@ -131,8 +131,19 @@ impl Planner<'_> {
     }
 
     fn exchange(&mut self, input: &Built, to: Distribution, spread: Spread) -> Built {
-        let id =
-            self.operators.push(Op::Exchange { input: input.id, to }, &input.schema, input.rows);
+        let partitions = self.settings.partitions.is_some();
+        self.exchange_asked(input, to, spread, Asked { exchange: false, partitions })
+    }
+
+    fn exchange_asked(
+        &mut self,
+        input: &Built,
+        to: Distribution,
+        spread: Spread,
+        asked: Asked,
+    ) -> Built {
+        let op = Op::Exchange { input: input.id, to, asked };
+        let id = self.operators.push(op, &input.schema, input.rows);
         Built { id, spread, ..input.clone() }
     }
 
@@ -176,23 +187,25 @@ impl Planner<'_> {
         partitions: Option<u32>,
     ) -> Result<Built, PlanError> {
         let input = self.lower(input)?;
+        let count = partitions.or(self.settings.partitions);
+        let asked = Asked { exchange: true, partitions: count.is_some() };
         let partitions = partitions.unwrap_or_else(|| self.partitions(&[&input])).max(1);
-        if by.is_empty() {
-            return Ok(match partitions {
-                1 => self.gather(&input),
-                _ => {
-                    let to = Distribution::RoundRobin { partitions };
-                    self.exchange(&input, to, Spread::of(partitions))
-                }
-            });
+        if partitions == 1 && (by.is_empty() || !range) {
+            return Ok(self.gather(&input));
         }
-        if !range {
-            return self.hash(&input, by, partitions);
-        }
-        let keys = compile(by, &input.schema)?;
-        let options = vec![SortOption { descending: false, nulls_first: true }; by.len()];
-        let to = Distribution::Range { keys, options, partitions };
-        Ok(self.exchange(&input, to, Spread::of(partitions)))
+        let mut spread = Spread::of(partitions);
+        let to = match (by.is_empty(), range) {
+            (true, _) => Distribution::RoundRobin { partitions },
+            (false, false) => {
+                spread.hashed.push(by.to_vec());
+                Distribution::Hash { keys: compile(by, &input.schema)?, partitions }
+            }
+            (false, true) => {
+                let options = vec![SortOption { descending: false, nulls_first: true }; by.len()];
+                Distribution::Range { keys: compile(by, &input.schema)?, options, partitions }
+            }
+        };
+        Ok(self.exchange_asked(&input, to, spread, asked))
     }
 
     fn explode(

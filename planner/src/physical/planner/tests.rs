@@ -371,7 +371,8 @@ fn stages_are_cut_at_exchanges() {
     let settings = PlanSettings { partitions: Some(3), ..PlanSettings::default() };
     let planned = plan(&sums, &settings).unwrap();
     let pieces = stages(&planned.plan);
-    let shape: Vec<_> = pieces.iter().map(|p| (p.partitions, p.inputs.clone())).collect();
+    let shape: Vec<(u32, Vec<usize>)> =
+        pieces.iter().map(|p| (p.partitions, p.inputs.iter().map(|i| i.stage).collect())).collect();
     assert_eq!(shape, [(4, vec![]), (4, vec![0]), (3, vec![1])]);
     assert!(pieces[2].output.is_none());
     let text = explain_stages(&pieces, &planned.tables);

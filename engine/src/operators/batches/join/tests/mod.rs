@@ -77,6 +77,7 @@ impl Case {
         };
         let residual = self.residual.map(|(left, op, right)| compare(&pairs, left, op, right));
         let join = Join {
+            hinted: false,
             left: OpId(0),
             right: OpId(1),
             kind,
