@@ -7,12 +7,15 @@
 
 use std::fmt::{self, Debug};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use millstream::events::Event;
 use millstream::{Context, Data, Error, Metrics, Rdd};
 
 use crate::executors::{self, Signal, signal, wait_for_executors};
+use crate::watch::Watch;
 
 /// Where the tasks of a cell run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,11 +98,12 @@ impl fmt::Display for Cell {
 pub struct Matrix {
     tiny_bytes: u64,
     spills: bool,
+    proof: Option<fn(&Event) -> bool>,
 }
 
 impl Default for Matrix {
     fn default() -> Self {
-        Self { tiny_bytes: 4 << 20, spills: false }
+        Self { tiny_bytes: 4 << 20, spills: false, proof: None }
     }
 }
 
@@ -108,13 +112,19 @@ impl Matrix {
     /// those with ample memory must not.
     #[must_use]
     pub fn spilling() -> Self {
-        Self { tiny_bytes: 2 << 20, spills: true }
+        Self { tiny_bytes: 2 << 20, spills: true, proof: None }
     }
 
     /// The matrix with so little memory in its tiny cells, whether that makes them spill or not.
     #[must_use]
     pub fn tight(tiny_bytes: u64) -> Self {
-        Self { tiny_bytes, spills: false }
+        Self { tiny_bytes, spills: false, proof: None }
+    }
+
+    /// The matrix for a pipeline in which such an event has to come, in every cell.
+    #[must_use]
+    pub fn proven_by(self, proof: fn(&Event) -> bool) -> Self {
+        Self { proof: Some(proof), ..self }
     }
 
     /// Demands `known` of every cell.
@@ -187,8 +197,12 @@ impl Matrix {
     #[expect(clippy::panic, reason = "the verdict of a test")]
     fn run<T>(&self, cell: Cell, pipeline: &impl Fn(&Context, u32) -> Result<T, Error>) -> T {
         let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{cell}: {error}"));
-        let (answer, metrics) = run_in(dir.path(), cell, pipeline)
+        let watch = Watch::new();
+        let (answer, metrics) = run_in(dir.path(), cell, &watch, pipeline)
             .unwrap_or_else(|error| panic!("{cell} fails: {error}"));
+        if let Some(proof) = self.proof {
+            assert!(watch.count(proof) > 0, "{cell}: what was to be tested has not happened");
+        }
         let spilled = metrics.spilled_bytes();
         match cell.memory {
             // The last figures of an executor that was killed died with it.
@@ -212,6 +226,7 @@ impl Matrix {
 fn run_in<T>(
     dir: &Path,
     cell: Cell,
+    watch: &Arc<Watch>,
     pipeline: &impl Fn(&Context, u32) -> Result<T, Error>,
 ) -> Result<(T, Metrics), Error> {
     let context = Context::builder()
@@ -220,6 +235,7 @@ fn run_in<T>(
         .memory_limit(cell.memory.bytes())
         .local_dir(dir, None)
         .executor_args(executors::ARGS)
+        .listener(Arc::clone(watch) as _)
         .quiet(true)
         .build()?;
     let answer = match cell.fault {

@@ -11,8 +11,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use millstream::Context;
-use millstream::parse_size;
+use millstream::{Adaptive, Context, parse_size};
 use millstream_benches::rss::peak_rss_bytes;
 use millstream_benches::tpch::queries::QUERIES;
 use millstream_benches::tpch::{Answers, Tables};
@@ -43,6 +42,9 @@ struct Options {
     /// Partitions of exchanges and inputs
     #[arg(long)]
     partitions: Option<u32>,
+    /// Keep plans as they were made
+    #[arg(long)]
+    no_adaptive: bool,
     /// Known answers, `q1.csv` and so on [default: those of scale 1 that come with this program]
     #[arg(long)]
     answers: Option<PathBuf>,
@@ -89,6 +91,9 @@ fn run(options: &Options) -> Result<bool, Box<dyn std::error::Error>> {
     }
     if let Some(partitions) = options.partitions {
         builder = builder.partitions(partitions);
+    }
+    if options.no_adaptive {
+        builder = builder.adaptive(Adaptive::off());
     }
     let context = builder.build()?;
     let tables = Tables::open(&context, &data, options.scale)?;

@@ -5,6 +5,7 @@
 
 millstream_tests::executor_role!();
 
+mod adaptive;
 mod aggregates;
 mod columns;
 mod joins;
