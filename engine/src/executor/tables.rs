@@ -5,16 +5,18 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use millstream_planner::ids::ShuffleId;
+use millstream_planner::ids::{NodeId, ShuffleId};
 use millstream_shuffle::budget::StorageReservation;
 use parking_lot::Mutex;
 
 use super::error::TaskError;
 
-/// What a table is made of, and for whom: one shuffle may feed several operators.
+/// What a table is made of, and for whom: one shuffle may feed several operators, of one stage and of several.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct TableKey {
     pub(crate) shuffle: ShuffleId,
+    /// The stage, by the operation that runs it.
+    pub(crate) node: NodeId,
     pub(crate) operator: u32,
 }
 

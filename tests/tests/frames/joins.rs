@@ -1,6 +1,6 @@
 //! Joins of all kinds, by all strategies.
 
-use millstream::functions::{Expr, col, when};
+use millstream::functions::{Expr, col, count_star, lit, when};
 use millstream::{DataFrame, JoinStrategy, JoinType};
 use millstream_tests::matrix::Matrix;
 
@@ -163,5 +163,26 @@ fn a_side_larger_than_memory_is_joined() {
         let right =
             right.select([(col("id") * 7919 % 60_000).alias("id"), col("id").alias("other")]);
         left.join_with(&right, ["id"], JoinType::Inner, Some(JoinStrategy::Hash)).count()
+    });
+}
+
+#[test]
+fn one_broadcast_is_the_table_of_joins_by_different_keys_in_different_stages() {
+    // By `a` a row of the table is found for each id below 10, by `b` for each from 995 to 999.
+    let known = vec![("a".to_owned(), 10), ("b".to_owned(), 5)];
+    Matrix::default().answers(&known, |context, n| {
+        let items = frame(context, n)?;
+        let ids = items.select(["id"]);
+        let table = items
+            .filter(col("id").lt(10))
+            .select([col("id").alias("a"), (col("id") + 995).alias("b")]);
+        let count = |key: &str| {
+            let broadcast = Some(JoinStrategy::Broadcast);
+            ids.join_on_with(&table, col("id").eq(col(key)), JoinType::Inner, broadcast)
+                .group_by([(col("a") - col("a") + col("b") - col("b")).alias("zero")])
+                .agg([count_star().alias("rows")])
+                .select([lit(key).alias("key"), col("rows")])
+        };
+        count("a").union(&count("b")).sort([col("key")]).collect_rows::<(String, i64)>()
     });
 }

@@ -184,7 +184,7 @@ impl Opener<'_> {
         let load = move || -> Result<BoxBatches, TaskError> {
             Ok(Box::new(AsBatches::new(task.open::<Batch>(&exchange, 0)?)))
         };
-        let key = TableKey { shuffle, operator: join.0 };
+        let key = TableKey { shuffle, node: self.node.id, operator: join.0 };
         Ok(join::Build::Shared { key, load: Box::new(load) })
     }
 

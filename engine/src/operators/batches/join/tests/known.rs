@@ -7,7 +7,7 @@ use arrow::array::{
 };
 use arrow::datatypes::{Float64Type, Int32Type, UInt8Type};
 use millstream_planner::expr::BinaryOp;
-use millstream_planner::ids::ShuffleId;
+use millstream_planner::ids::{NodeId, ShuffleId};
 use millstream_planner::physical::{JoinKind, JoinStrategy};
 
 use super::{AMPLE, Build, Case, TINY, cut, rows};
@@ -163,7 +163,7 @@ fn tasks_share_one_table_until_its_shuffle_is_released() {
     let runtime = runtime_with(AMPLE);
     let left = numbers("l", &[Some(1), Some(2)]);
     let case = Case::on(left, numbers("r", &[Some(2)]), &[0]);
-    let key = |shuffle| TableKey { shuffle: ShuffleId(shuffle), operator: 4 };
+    let key = |shuffle| TableKey { shuffle: ShuffleId(shuffle), node: NodeId(1), operator: 4 };
     let loads = std::rc::Rc::new(std::cell::Cell::new(0));
     let join = |shuffle| {
         let (loads, right) = (loads.clone(), case.right.clone());
