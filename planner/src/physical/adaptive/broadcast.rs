@@ -81,7 +81,8 @@ fn candidate(plan: &AdaptivePlan, readers: &[Vec<OpId>], id: OpId) -> Option<Can
     };
     let free = join.strategy == JoinStrategy::Hash
         && !join.hinted
-        // The others give rows of the right side that have no match, which no task can know alone.
+        // The others give rows of the right side by whether they have a match, which no task can know alone.
+        && !join.mirrored
         && matches!(
             join.kind,
             JoinKind::Inner | JoinKind::Left | JoinKind::LeftSemi | JoinKind::LeftAnti

@@ -167,6 +167,10 @@ fn a_join_stays_as_it_is_where_a_broadcast_is_not_right_or_not_worth_it() {
     stays(&inner, Adaptive::off(), MIB);
     let full = join(&wide(1), &doubtful(), JoinKind::Full, &[(0, 0)], None);
     stays(&full, Adaptive::default(), MIB);
+    // The smaller side is the table, and its rows are what is given.
+    for kind in [JoinKind::LeftSemi, JoinKind::LeftAnti] {
+        stays(&join(&doubtful(), &wide(1), kind, &[(0, 0)], None), Adaptive::default(), MIB);
+    }
     // What reads the join relies on equal keys being in one task.
     let sums = aggregate(&inner, vec![col(0)], vec![call(AggregateFn::Sum, col(1))]);
     stays(&sums, Adaptive::default(), MIB);
@@ -180,8 +184,11 @@ fn two_sides_that_are_known_are_written_at_once() {
 
 /// How a join of two sides is read of which one has most of its rows in its third partition, from four map tasks.
 fn skewed(kind: JoinKind, left_is_large: bool) -> (StagePiece, Vec<Change>) {
-    let joined = join(&big(1), &big(2), kind, &[(0, 0)], None);
-    let mut plan = with(&joined, Some(4), Adaptive::default());
+    skewed_plan(&join(&big(1), &big(2), kind, &[(0, 0)], None), left_is_large)
+}
+
+fn skewed_plan(joined: &PlanRef, left_is_large: bool) -> (StagePiece, Vec<Change>) {
+    let mut plan = with(joined, Some(4), Adaptive::default());
     let ready = plan.ready();
     let [left, right] = ready[..] else { panic!("{ready:?}") };
     let map: &[u64] = &[5 * MIB, 5 * MIB, 40 * MIB, 5 * MIB];
@@ -217,5 +224,11 @@ fn a_partition_is_not_cut_where_rows_without_a_match_would_come_twice() {
         (JoinKind::Full, false, 4),
     ] {
         assert_eq!(skewed(kind, left_is_large).0.partitions, partitions, "{kind:?}");
+    }
+    // The table is made of the left side of the program, whose rows are given.
+    for kind in [JoinKind::LeftSemi, JoinKind::LeftAnti] {
+        let joined = join(&doubtful(), &wide(1), kind, &[(0, 0)], None);
+        let partitions = |left| skewed_plan(&joined, left).0.partitions;
+        assert_eq!((partitions(true), partitions(false)), (4, 7), "{kind:?}");
     }
 }
