@@ -365,7 +365,7 @@ fn neither_sides_proof_is_the_others() {
 #[test]
 fn codes_of_reasons_are_their_own() {
     let reasons: Vec<_> = (0..=255).filter_map(Reason::from_code).collect();
-    assert_eq!(reasons.len(), 7);
+    assert_eq!(reasons.len(), 8);
     assert!(reasons.iter().all(|reason| Reason::from_code(reason.code()) == Some(*reason)));
 }
 
