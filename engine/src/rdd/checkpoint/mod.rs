@@ -213,6 +213,9 @@ impl<T: Data> Operation for ReadSaved<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::time::{Duration, Instant};
+
     use crate::Context;
     use crate::io::checkpoint::Manifest;
     use crate::io::store::Location;
