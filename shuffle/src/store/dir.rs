@@ -111,6 +111,13 @@ impl Dir {
         }
     }
 
+    /// Removes what goes with this process.
+    pub(super) fn remove(&self) {
+        if let Some(owned) = &self.owned {
+            owned.remove();
+        }
+    }
+
     pub(super) fn state(&self) -> DirState {
         self.account.lock().state.clone()
     }

@@ -179,6 +179,12 @@ impl LocalDirs {
         self.dirs.iter().for_each(Dir::discard);
     }
 
+    /// Removes what goes with this process, which is about to end. Dropping the last handle does that too, but
+    /// a thread that has it may not come to it in time.
+    pub fn remove(&self) {
+        self.dirs.iter().for_each(Dir::remove);
+    }
+
     /// The directories that are broken; their files are lost.
     pub fn failed_dirs(&self) -> Vec<DirId> {
         self.dirs.iter().filter(|dir| dir.is_failed()).map(|dir| dir.id).collect()

@@ -143,14 +143,19 @@ impl OwnedDir {
     pub(super) fn discard(&self) {
         self.keep.store(false, Ordering::Relaxed);
     }
-}
 
-impl Drop for OwnedDir {
-    fn drop(&mut self) {
+    /// Removes it, unless a later run will want it.
+    pub(super) fn remove(&self) {
         if !self.keep.load(Ordering::Relaxed) {
             // Nothing can be done about a failure here; the next start sweeps what is left.
             let _ = remove_owned(&self.root);
         }
+    }
+}
+
+impl Drop for OwnedDir {
+    fn drop(&mut self) {
+        self.remove();
     }
 }
 

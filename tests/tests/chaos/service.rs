@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use millstream::events::Event;
 use millstream::{Context, Error};
-use millstream_tests::executors::{Signal, signal};
+use millstream_tests::executors::{Signal, signal, wait_for_end};
 use millstream_tests::gate::Gate;
+use millstream_tests::matrix::files_below;
 use millstream_tests::watch::Watch;
 
 use super::cluster::{Executor, SECRET, driver, executor, free_port, joined};
@@ -136,6 +137,16 @@ fn the_outputs_of_a_killed_executor_are_read_from_the_service() {
     say(&format!(
         "an executor was killed after its maps; {MAPS} map tasks were run for {MAPS} maps"
     ));
+
+    // What the dead executor has left goes with the application.
+    assert!(!files_below(dir.path()).is_empty());
+    let Rig { context, executors, .. } = rig;
+    drop(context);
+    for executor in executors.iter().skip(1) {
+        wait_for_end(executor.pid());
+    }
+    let left = files_below(dir.path());
+    assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]
