@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use millstream_shuffle::store::{DirError, DirId, DirSpec, DirState, DiskError, LocalDirs};
+use millstream_shuffle::store::{
+    DirError, DirId, DirSpec, DirState, DiskError, Keep, KeptFor, LocalDirs,
+};
 use tempfile::TempDir;
 
 fn spec(path: &Path, quota_bytes: Option<u64>) -> DirSpec {
@@ -259,4 +261,29 @@ fn unusable_configurations_are_refused() {
     assert_eq!(dirs.failed_dirs(), [DirId(0)]);
     assert_eq!(dirs.create("a").unwrap().dir(), DirId(1));
     assert_eq!(fs::read(&file).unwrap(), b"mine");
+}
+
+#[test]
+fn at_the_end_of_its_owner_a_kept_directory_has_the_files_of_its_living_handles() {
+    let home = tempfile::tempdir().unwrap();
+    let keep = Keep { app_name: "app".to_owned(), group: 1, member: 0, kept_for: KeptFor::NextRun };
+    for discarded in [false, true] {
+        let dirs = LocalDirs::open_kept(&[spec(home.path(), None)], &keep).unwrap();
+        let commit = |name| {
+            let mut file = dirs.create(name).unwrap();
+            file.write_all(b"rows").unwrap();
+            file.commit(name).unwrap()
+        };
+        let (dropped, held) = (commit("dropped"), commit("held"));
+        let paths = [&dropped, &held].map(|file| file.path().to_owned());
+        drop(dropped);
+        if discarded {
+            dirs.discard();
+        }
+        dirs.end();
+        drop(held);
+        drop(dirs);
+        assert_eq!(paths.map(|path| path.exists()), [false, !discarded]);
+    }
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
 }

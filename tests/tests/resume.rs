@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use millstream::{Context, Error};
@@ -55,10 +55,15 @@ impl Setup {
 
     /// Starts the program as a process of its own.
     fn start(&self, run: u32) -> Child {
-        let mut command: Command = child::command("program", "resume").unwrap();
+        self.command(run).spawn().unwrap()
+    }
+
+    fn command(&self, run: u32) -> Command {
+        let mut command = child::command("program", "resume").unwrap();
         command.env("RESUME_DIR", &self.dir).env("RESUME_MASTER", self.master);
         command.env("RESUME_APP", self.app_name).env("RESUME_RUN", run.to_string());
-        command.stdout(std::process::Stdio::null()).spawn().unwrap()
+        command.stdout(Stdio::null());
+        command
     }
 
     /// Lets the program run to its end.
@@ -205,6 +210,10 @@ fn program() -> Result<(), Error> {
         .map(|(key, sum)| (key % 10, sum))
         .reduce_by_key(|a, b| a.max(b));
     let largest = tens.values().reduce(|a, b| a.max(b))?.unwrap_or(0);
+    if std::env::var_os("RESUME_FAILS").is_some() {
+        // The panic is the failure of a user's code that the next run does not have.
+        context.range(0..1, 1).for_each(|_| panic!("this run fails"))?;
+    }
     let sorted = sums.map(|(key, sum)| (sum, key)).map_partitions(slowly).sort_by_key();
     let saved = sorted.map_partitions(slowly).map(|(sum, key)| format!("{sum} {key}"));
     let manifest = saved.save_as_text(dir.join("out"))?;
@@ -358,6 +367,23 @@ fn what_was_damaged_meanwhile_is_computed_again() {
         assert!(run.resumed >= u64::from(FILES) - 1, "{run:?}");
         assert!(damage == 2 || run.failed > 0, "the damage has to be met: {run:?}");
         // What is computed again has been counted.
+        setup.check();
+    }
+}
+
+#[test]
+fn what_a_failed_run_has_written_is_there_for_the_next() {
+    for master in [LOCAL, CLUSTER] {
+        let home = tempfile::tempdir().unwrap();
+        let setup = Setup::new(home.path(), master);
+        let mut command = setup.command(0);
+        let failed = command.env("RESUME_FAILS", "").stderr(Stdio::null()).status().unwrap();
+        assert!(!failed.success());
+        let sums = *setup.run(0).started.keys().next().unwrap();
+        let run = setup.finish(1);
+        // Only the sums are read once more.
+        assert!(run.resumed >= u64::from(FILES), "{master}: {run:?}");
+        assert_eq!(run.started.get(&sums), None, "{master}: {run:?}");
         setup.check();
     }
 }

@@ -156,8 +156,12 @@ impl Driver {
         }
     }
 
-    /// No later job reads this shuffle: its outputs go.
+    /// No later job reads this shuffle: its outputs go. Those of a program that seems to end with a failure are
+    /// left to its next run.
     pub(crate) fn release_shuffle(&self, shuffle: ShuffleId) {
+        if self.journal.as_ref().is_some_and(Journal::is_wanted) {
+            return;
+        }
         let state = self.state.lock();
         if state.scheduler.outputs(shuffle).len() == 0 {
             // No job has had to name it.

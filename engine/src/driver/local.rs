@@ -160,7 +160,10 @@ impl Workers for LocalWorkers {
         if !keep {
             self.runtime.dirs.discard();
         }
-        let slots = self.slots.take();
-        Box::new(move || drop(slots))
+        let (slots, runtime) = (self.slots.take(), Arc::clone(&self.runtime));
+        Box::new(move || {
+            drop(slots);
+            runtime.dirs.end();
+        })
     }
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use rustix::io::Errno;
@@ -60,6 +60,8 @@ type FailureHook = Arc<dyn Fn(DirId) + Send + Sync>;
 /// The local directories. Files keep it alive; when the last user is gone, all is removed.
 pub struct LocalDirs {
     dirs: Vec<Dir>,
+    /// Dropping a file no longer removes it.
+    ended: AtomicBool,
     /// Makes temporary names unique.
     serial: AtomicU64,
     bytes_written: AtomicU64,
@@ -118,6 +120,7 @@ impl LocalDirs {
         }
         Ok(Arc::new(Self {
             dirs,
+            ended: AtomicBool::new(false),
             serial: AtomicU64::new(0),
             bytes_written: AtomicU64::new(0),
             files_created: AtomicU64::new(0),
@@ -179,10 +182,16 @@ impl LocalDirs {
         self.dirs.iter().for_each(Dir::discard);
     }
 
-    /// Removes what goes with this process, which is about to end. Dropping the last handle does that too, but
-    /// a thread that has it may not come to it in time.
-    pub fn remove(&self) {
+    /// Nothing more is written or read here, as the process is about to end: removes the directories, or leaves
+    /// them, with the files that are in them now, to those they are kept for. To be called before the
+    /// handles of these files are dropped: each would remove its file.
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
         self.dirs.iter().for_each(Dir::remove);
+    }
+
+    pub(super) fn have_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
     }
 
     /// The directories that are broken; their files are lost.

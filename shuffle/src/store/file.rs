@@ -195,8 +195,10 @@ impl Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        // In a failed directory the file may be gone or out of reach; it is nobody's any more.
-        let _ = fs::remove_file(&self.path);
+        if !self.dirs.have_ended() {
+            // In a failed directory the file may be gone or out of reach; it is nobody's any more.
+            let _ = fs::remove_file(&self.path);
+        }
         self.home().release_file(self.charged, self.returned);
     }
 }

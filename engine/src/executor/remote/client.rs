@@ -146,7 +146,7 @@ fn live(role: &Role) -> Result<End, Error> {
             // Its slots would be waited for. A task that does not listen ends with the process.
             std::mem::forget(inbox);
         }
-        runtime.dirs.remove();
+        runtime.dirs.end();
         end
     })
 }
