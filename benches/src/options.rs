@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use millstream::{Codec, Context, Error, parse_size};
+use millstream::{Codec, Context, ContextBuilder, Error, parse_size};
 
 /// How the engine is set up for a run.
 #[derive(Args, Clone, Debug)]
@@ -26,6 +26,35 @@ pub struct EngineOptions {
     /// Print one JSON object instead of a table.
     #[arg(long)]
     pub json: bool,
+}
+
+// As an expression, since clap takes a plain comment for the description of the program that flattens this.
+#[doc = concat!("How frames are run.")]
+#[derive(Args, Clone, Debug)]
+pub struct FrameOptions {
+    /// Memory limit, such as 64m or 2g
+    #[arg(long, value_parser = parse_size)]
+    pub memory: Option<u64>,
+    /// Where to run
+    #[arg(long, default_value = "local[*]")]
+    pub master: String,
+    /// Partitions of exchanges and inputs
+    #[arg(long)]
+    pub partitions: Option<u32>,
+}
+
+impl FrameOptions {
+    /// An application with these options, to be started.
+    pub fn builder(&self, app_name: &str) -> ContextBuilder {
+        let mut builder = Context::builder().app_name(app_name).master(&self.master).quiet(true);
+        if let Some(bytes) = self.memory {
+            builder = builder.memory_limit(bytes);
+        }
+        if let Some(partitions) = self.partitions {
+            builder = builder.partitions(partitions);
+        }
+        builder
+    }
 }
 
 /// A codec by the name it has on the command line.

@@ -19,8 +19,9 @@ use clap::{Parser, ValueEnum};
 use millstream::functions::{
     Expr, avg, col, concat, count_star, floor, lit, lpad, rand, round, sum,
 };
-use millstream::{Context, DataFrame, parse_size};
+use millstream::{Context, DataFrame};
 use millstream_benches::error::{BenchError, finish};
+use millstream_benches::options::FrameOptions;
 use millstream_benches::rss::peak_rss_bytes;
 
 /// Groups rows by few, many and nearly distinct keys.
@@ -38,15 +39,8 @@ struct Options {
     /// How often each is run; the median counts
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// Memory limit, such as 512m
-    #[arg(long, value_parser = parse_size)]
-    memory: Option<u64>,
-    /// Where to run
-    #[arg(long, default_value = "local[*]")]
-    master: String,
-    /// Partitions of exchanges and inputs
-    #[arg(long)]
-    partitions: Option<u32>,
+    #[command(flatten)]
+    frames: FrameOptions,
     /// Print the plans instead of running them
     #[arg(long)]
     explain: bool,
@@ -73,14 +67,7 @@ fn run(options: &Options) -> Result<String, BenchError> {
     if !data.exists() {
         generate(&data, options.rows)?;
     }
-    let mut builder = Context::builder().app_name("group-by").master(&options.master).quiet(true);
-    if let Some(bytes) = options.memory {
-        builder = builder.memory_limit(bytes);
-    }
-    if let Some(partitions) = options.partitions {
-        builder = builder.partitions(partitions);
-    }
-    let context = builder.build()?;
+    let context = options.frames.builder("group-by").build()?;
     let rows = context.read().parquet(data.as_path())?;
     let queries = match options.queries.as_slice() {
         [] => &[Query::Q1, Query::Q3, Query::Q10],

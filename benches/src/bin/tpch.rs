@@ -11,7 +11,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use millstream::{Adaptive, Context, parse_size};
+use millstream::Adaptive;
+use millstream_benches::options::FrameOptions;
 use millstream_benches::rss::peak_rss_bytes;
 use millstream_benches::tpch::queries::QUERIES;
 use millstream_benches::tpch::{Answers, Tables};
@@ -33,15 +34,8 @@ struct Options {
     /// How often each is run; the median counts
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// Memory limit, such as 64m or 2g
-    #[arg(long, value_parser = parse_size)]
-    memory: Option<u64>,
-    /// Where to run
-    #[arg(long, default_value = "local[*]")]
-    master: String,
-    /// Partitions of exchanges and inputs
-    #[arg(long)]
-    partitions: Option<u32>,
+    #[command(flatten)]
+    frames: FrameOptions,
     /// Keep plans as they were made
     #[arg(long)]
     no_adaptive: bool,
@@ -88,13 +82,7 @@ fn run(options: &Options) -> Result<bool, Box<dyn std::error::Error>> {
     let default = || std::env::temp_dir().join(format!("millstream-tpch-{}", options.scale));
     let data = options.data.clone().unwrap_or_else(default);
     generate(&data, options.scale, &TABLES)?;
-    let mut builder = Context::builder().app_name("tpch").master(&options.master).quiet(true);
-    if let Some(bytes) = options.memory {
-        builder = builder.memory_limit(bytes);
-    }
-    if let Some(partitions) = options.partitions {
-        builder = builder.partitions(partitions);
-    }
+    let mut builder = options.frames.builder("tpch");
     if options.no_adaptive {
         builder = builder.adaptive(Adaptive::off());
     }

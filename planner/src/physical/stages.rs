@@ -30,6 +30,14 @@ pub struct StageInput {
     pub groups: Option<Vec<Group>>,
 }
 
+impl StageInput {
+    /// The exchange that is read, of a piece whose inputs are named by exchanges and not by places.
+    #[must_use]
+    pub fn exchange(&self) -> OpId {
+        OpId(u32::try_from(self.stage).unwrap_or(u32::MAX))
+    }
+}
+
 /// What of an exchange one task reads: some of its partitions whole, or of one what some map tasks wrote.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Group {

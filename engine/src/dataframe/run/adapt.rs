@@ -45,7 +45,7 @@ pub(crate) fn adapt(context: &Context, logical: &PlanRef) -> Result<Rdd<Batch>, 
 pub(crate) struct Adapted {
     pub(crate) rows: Rdd<Batch>,
     pub(crate) tables: Vec<Arc<Table>>,
-    /// Its stages, each behind those it reads.
+    /// Its stages, where figures are wanted, each behind those it reads.
     pub(crate) stages: Vec<StagePiece>,
 }
 

@@ -59,7 +59,7 @@ pub(super) struct Lowering<'a> {
     shuffles: HashMap<OpId, ShuffleId>,
     /// What reads them, as long as something is to be lowered that does.
     readers: HashMap<OpId, Arc<Node>>,
-    /// The stages that have been lowered, and the places here of those that write exchanges.
+    /// The stages that have been lowered, where figures are wanted, and the places here of those that write exchanges.
     stages: Vec<StagePiece>,
     places: HashMap<OpId, usize>,
     /// Where the figures of each operator go, by the place of its stage, if they are wanted.
@@ -83,7 +83,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The stages that have been lowered. Each comes behind those it reads, which it names by their places here.
+    /// The stages that have been lowered, where figures are wanted. Each comes behind those it reads, which it names by
+    /// their places here.
     pub(super) fn into_stages(self) -> Vec<StagePiece> {
         self.stages
     }
@@ -115,8 +116,8 @@ impl<'a> Lowering<'a> {
     ) -> Result<(), Error> {
         let to = piece.output.clone();
         let to = to.ok_or_else(|| Error::internal("an exchange that leads nowhere"))?;
+        self.places.insert(exchange, self.stages.len());
         let stage = self.stage(piece)?;
-        self.places.insert(exchange, self.stages.len() - 1);
         let id = ShuffleId(self.context.inner().next_number());
         let reader = self.read(stage, to, id, measured);
         self.shuffles.insert(exchange, id);
@@ -128,8 +129,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn stage(&mut self, piece: &StagePiece) -> Result<Arc<Node>, Error> {
         let mut inputs = Vec::new();
         for input in &piece.inputs {
-            let exchange = OpId(u32::try_from(input.stage).unwrap_or(u32::MAX));
-            let reader = self.readers.get(&exchange);
+            let reader = self.readers.get(&input.exchange());
             let reader = reader.ok_or_else(|| Error::internal("stages out of order"))?;
             inputs.push(Input::Narrow(match &input.groups {
                 None => Arc::clone(reader),
@@ -137,8 +137,10 @@ impl<'a> Lowering<'a> {
             }));
         }
         let tables = self.stage_tables(&piece.plan, &mut inputs)?;
-        let stage = self.note(piece) as u32;
-        let metering = self.figures.map(|figures| Metering { stage, figures: figures.clone() });
+        let metering = self.figures.map(|figures| {
+            let stage = self.note(piece) as u32;
+            Metering { stage, figures: figures.clone() }
+        });
         let spec = NodeSpec {
             name: name_of(&piece.plan),
             partitions: piece.partitions,
@@ -155,8 +157,7 @@ impl<'a> Lowering<'a> {
     fn note(&mut self, piece: &StagePiece) -> usize {
         let mut noted = piece.clone();
         for input in &mut noted.inputs {
-            let exchange = OpId(u32::try_from(input.stage).unwrap_or(u32::MAX));
-            input.stage = self.places.get(&exchange).copied().unwrap_or_default();
+            input.stage = self.places.get(&input.exchange()).copied().unwrap_or_default();
         }
         self.stages.push(noted);
         self.stages.len() - 1

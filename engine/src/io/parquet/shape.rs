@@ -1,9 +1,11 @@
 //! What the footers of files say of a table before it is read.
 
+use std::collections::HashMap;
+
 use arrow::datatypes::{DataType, FieldRef, SchemaRef};
 use millstream_planner::expr::Scalar;
 use millstream_planner::logical::ColumnStatistics;
-use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 
 use super::columns::Columns;
 use super::footer;
@@ -40,9 +42,9 @@ pub(crate) fn shape(file: &TableFile) -> Result<FileShape, FileError> {
     let wanted: Vec<FieldRef> = schema.fields().iter().cloned().collect();
     let columns = Columns::new(file, std::sync::Arc::clone(&footer), &wanted, false)?;
     let groups = footer.row_groups();
-    let known = |(at, field): (usize, &FieldRef)| Known {
-        bytes: groups.iter().map(|group| column_bytes(group, field.name())).sum(),
-        ..known(&columns, at, groups)
+    let bytes = decoded_bytes(groups);
+    let known = |(at, field): (usize, &FieldRef)| {
+        known(&columns, at, groups, bytes.get(field.name().as_str()).copied().unwrap_or(0))
     };
     let statistics: Vec<Known> = wanted.iter().enumerate().map(known).collect();
     Ok(FileShape {
@@ -54,9 +56,9 @@ pub(crate) fn shape(file: &TableFile) -> Result<FileShape, FileError> {
     })
 }
 
-fn known(columns: &Columns, column: usize, groups: &[RowGroupMetaData]) -> Known {
+fn known(columns: &Columns, column: usize, groups: &[RowGroupMetaData], bytes: u64) -> Known {
     let Some(bounds) = ColumnBounds::of_groups(columns, column, groups) else {
-        return Known { min: None, max: None, nulls: None, bytes: 0 };
+        return Known { min: None, max: None, nulls: None, bytes };
     };
     let each = (0..groups.len()).filter(|at| groups[*at].num_rows() > 0);
     let all: Vec<_> = each.clone().map(|at| bounds.get(at)).collect();
@@ -66,7 +68,7 @@ fn known(columns: &Columns, column: usize, groups: &[RowGroupMetaData]) -> Known
         min: extreme(valued().map(|bounds| bounds.min.as_ref()), std::cmp::Ordering::Less),
         max: extreme(valued().map(|bounds| bounds.max.as_ref()), std::cmp::Ordering::Greater),
         nulls: each.map(|at| bounds.nulls(at)).sum(),
-        bytes: 0,
+        bytes,
     }
 }
 
@@ -86,30 +88,34 @@ fn extreme<'a>(
     found.cloned()
 }
 
-/// The bytes of a column of the table once it is decoded. Values as they are stored tell little of that: dictionaries
-/// are written out.
-fn column_bytes(group: &RowGroupMetaData, name: &str) -> u64 {
-    let rows = group.num_rows().max(0) as u64;
-    let column = |chunk: &parquet::file::metadata::ColumnChunkMetaData| {
-        let stored = chunk.uncompressed_size().max(0) as u64;
-        let width = match chunk.column_type() {
-            parquet::basic::Type::BOOLEAN => return rows.div_ceil(8),
-            parquet::basic::Type::INT32 | parquet::basic::Type::FLOAT => 4,
-            parquet::basic::Type::BYTE_ARRAY => {
-                let content = chunk.unencoded_byte_array_data_bytes().unwrap_or(0).max(0) as u64;
-                return rows * 16 + content.max(stored);
-            }
-            parquet::basic::Type::FIXED_LEN_BYTE_ARRAY => 16,
-            _ if chunk.column_descr().type_precision() > 0 => 16,
-            _ => 8,
-        };
-        // Lists have more values than rows.
-        (rows * width).max(chunk.num_values().max(0) as u64 * width)
+/// By column of the file, its bytes once it is decoded. Values as they are stored tell little of that: dictionaries are
+/// written out.
+fn decoded_bytes(groups: &[RowGroupMetaData]) -> HashMap<&str, u64> {
+    let mut bytes = HashMap::new();
+    for group in groups {
+        for chunk in group.columns() {
+            let name = chunk.column_path().parts().first().map_or("", String::as_str);
+            *bytes.entry(name).or_default() += chunk_bytes(chunk, group.num_rows().max(0) as u64);
+        }
+    }
+    bytes
+}
+
+fn chunk_bytes(chunk: &ColumnChunkMetaData, rows: u64) -> u64 {
+    let stored = chunk.uncompressed_size().max(0) as u64;
+    let width = match chunk.column_type() {
+        parquet::basic::Type::BOOLEAN => return rows.div_ceil(8),
+        parquet::basic::Type::INT32 | parquet::basic::Type::FLOAT => 4,
+        parquet::basic::Type::BYTE_ARRAY => {
+            let content = chunk.unencoded_byte_array_data_bytes().unwrap_or(0).max(0) as u64;
+            return rows * 16 + content.max(stored);
+        }
+        parquet::basic::Type::FIXED_LEN_BYTE_ARRAY => 16,
+        _ if chunk.column_descr().type_precision() > 0 => 16,
+        _ => 8,
     };
-    let parts = group.columns().iter();
-    let of_it =
-        parts.filter(|chunk| chunk.column_path().parts().first().is_some_and(|root| root == name));
-    of_it.map(column).sum()
+    // Lists have more values than rows.
+    (rows * width).max(chunk.num_values().max(0) as u64 * width)
 }
 
 /// What all files together say of a column of the table.

@@ -11,13 +11,12 @@ use super::{AdaptivePlan, Change, Rule};
 use crate::physical::plan::{
     Distribution, JoinKind, JoinStrategy, Op, OpId, Operator, PhysicalPlan,
 };
+use crate::physical::planner::BROADCAST_COST_MAX;
 use crate::physical::stages::partitions;
 use crate::physical::statistics::column_bytes;
 
 /// An estimate is not off by more than this.
 const ERROR_MAX: u64 = 16;
-/// The largest sum of bytes put into tables, as a multiple of the bytes that the left exchange would move.
-const COST_MAX: u64 = 2;
 
 /// A join that may become a broadcast, as long as its left exchange has not been written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,7 +50,9 @@ pub(super) fn apply(plan: &mut AdaptivePlan) -> Vec<Change> {
         let input = *input;
         let tables = bytes.saturating_mul(u64::from(counts[input.0 as usize]));
         let moved = estimated_bytes(&plan.plan, input).unwrap_or(u64::MAX);
-        if bytes > plan.settings.broadcast_bytes_max || tables > moved.saturating_mul(COST_MAX) {
+        if bytes > plan.settings.broadcast_bytes_max
+            || tables > moved.saturating_mul(BROADCAST_COST_MAX)
+        {
             continue;
         }
         let Op::Join(join) = &mut plan.plan.operators[candidate.join.0 as usize].op else {

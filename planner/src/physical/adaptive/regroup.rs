@@ -24,8 +24,7 @@ pub(super) fn apply(plan: &AdaptivePlan, stage: &mut StagePiece) -> Vec<Change> 
 /// The exchange that an input of a stage is of.
 fn exchange(stage: &StagePiece, input: OpId) -> Option<(usize, OpId)> {
     let Op::Input { index, .. } = stage.plan.get(input)?.op else { return None };
-    let stage = stage.inputs.get(index as usize)?.stage;
-    Some((index as usize, OpId(u32::try_from(stage).ok()?)))
+    Some((index as usize, stage.inputs.get(index as usize)?.exchange()))
 }
 
 /// By input of the set, its groups; `None` if they are the partitions as they are.

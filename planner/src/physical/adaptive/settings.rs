@@ -1,5 +1,7 @@
 //! What a program may set of the rules.
 
+use crate::physical::planner::BROADCAST_BYTES_MAX;
+
 /// Settings of adaptive execution: how plans of frames change while they run, by the exact sizes of what has been
 /// exchanged. On by default. All figures are of data alone, never of cores or memory, so that the same program gives
 /// the same answer anywhere.
@@ -25,7 +27,7 @@ impl Default for Adaptive {
             enabled: true,
             partition_bytes: 4 << 20,
             partition_rows: 64 << 10,
-            broadcast_bytes_max: 16 << 20,
+            broadcast_bytes_max: BROADCAST_BYTES_MAX,
             skew_factor: 5,
             skew_bytes_min: 64 << 20,
         }

@@ -49,10 +49,14 @@ impl Built {
         }
     }
 
+    /// The bytes of a row, decoded, about.
+    pub(super) fn row_bytes(&self) -> u64 {
+        self.width.unwrap_or_else(|| row_bytes(&self.schema))
+    }
+
     /// Its size in bytes, decoded, as far as it is known.
     pub(super) fn bytes(&self) -> Option<u64> {
-        let width = self.width.unwrap_or_else(|| row_bytes(&self.schema));
-        self.rows.map(|rows| rows.saturating_mul(width))
+        self.rows.map(|rows| rows.saturating_mul(self.row_bytes()))
     }
 }
 

@@ -21,12 +21,13 @@ use std::sync::Arc;
 
 use super::plan::{Asked, Distribution, Op, PhysicalPlan, SortOption};
 use super::program::Program;
-use super::statistics::{Statistics, row_bytes};
+use super::statistics::Statistics;
 use crate::error::PlanError;
 use crate::expr::{Expr, deeper};
 use crate::logical::{LogicalPlan, PlanRef, Schema, Table};
 
 pub use settings::PlanSettings;
+pub(super) use settings::{BROADCAST_BYTES_MAX, BROADCAST_COST_MAX};
 
 use built::{Built, Operators, Spread};
 
@@ -174,8 +175,7 @@ impl Planner<'_> {
     fn partitions(&self, inputs: &[&Built]) -> u32 {
         let largest = |input: &&Built| {
             let rows = input.cautious_rows();
-            let width = input.width.unwrap_or_else(|| row_bytes(&input.schema));
-            let bytes = rows.map(|rows| rows.saturating_mul(width));
+            let bytes = rows.map(|rows| rows.saturating_mul(input.row_bytes()));
             self.settings.partitions_for(rows, bytes)
         };
         inputs.iter().map(largest).max().unwrap_or(1)

@@ -1,5 +1,10 @@
 //! What a program may set of how its plans are run.
 
+/// The largest side of a join that is sent whole to every task of the other, in bytes, decoded.
+pub(crate) const BROADCAST_BYTES_MAX: u64 = 16 << 20;
+/// The largest sum of bytes that a broadcast puts into hash tables, as a multiple of the other side's.
+pub(crate) const BROADCAST_COST_MAX: u64 = 2;
+
 /// Settings of the physical planner. Numbers of partitions follow from the sizes of inputs alone, never from how many
 /// cores there are, so that the same program gives the same answer anywhere.
 #[derive(Clone, PartialEq, Debug)]
@@ -29,8 +34,8 @@ impl Default for PlanSettings {
             bytes_per_partition: 16 << 20,
             partitions_default: 8,
             partitions_max: 2048,
-            broadcast_bytes_max: 16 << 20,
-            broadcast_cost_max: 2,
+            broadcast_bytes_max: BROADCAST_BYTES_MAX,
+            broadcast_cost_max: BROADCAST_COST_MAX,
         }
     }
 }

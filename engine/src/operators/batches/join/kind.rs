@@ -18,8 +18,8 @@ pub(super) struct Gives {
 }
 
 impl Gives {
-    /// Of a kind, or of a kind of semi and anti joins that is read the other way round. What a NULL on the right does to [`JoinKind::NullAwareAnti`] is decided by
-    /// [`super::hash`].
+    /// Of a kind, or of a kind of semi and anti joins that is read the other way round. What a NULL on the right
+    /// does to [`JoinKind::NullAwareAnti`] is decided by [`super::hash`].
     pub(super) fn of(kind: JoinKind, mirrored: bool) -> Self {
         let none = Self {
             pairs: false,
