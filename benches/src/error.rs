@@ -51,6 +51,9 @@ pub enum BenchError {
     /// The engine failed.
     #[error(transparent)]
     Engine(#[from] millstream::Error),
+    /// A thread of the benchmark panicked, and has said why.
+    #[error("the benchmark panicked")]
+    Panicked,
     /// The engine's answer is not the right one.
     #[error("wrong answer: {what} should be {expected} and is {found}")]
     Wrong {

@@ -19,4 +19,5 @@ pub mod sorted;
 pub mod tally;
 pub mod threads;
 pub mod tpch;
+pub mod trace;
 pub mod wordcount;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, bounded};
 use millstream_planner::ids::{JobId, NodeId, ShuffleId};
@@ -49,6 +49,15 @@ pub(crate) struct DriverLink(Arc<OnceLock<Weak<Driver>>>);
 impl DriverLink {
     pub(crate) fn driver(&self) -> Option<Arc<Driver>> {
         self.0.get().and_then(Weak::upgrade)
+    }
+
+    /// As [`Self::driver`], by whom may come while the driver is being started.
+    pub(crate) async fn started_driver(&self) -> Option<Arc<Driver>> {
+        const LOOK_AGAIN: Duration = Duration::from_millis(1);
+        while self.0.get().is_none() {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        self.driver()
     }
 }
 

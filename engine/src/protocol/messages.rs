@@ -183,6 +183,10 @@ pub(crate) enum ToExecutor {
         /// The executors that [`InputAt::holder`] means.
         holders: Vec<Holder>,
     },
+    /// An executor that served blocks at this address is no more.
+    Gone {
+        data_addr: String,
+    },
     /// Tasks to run, in this order.
     Launch(Launched),
     /// Stop a task and drop what it wrote.

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use millstream::events::{Event, FailureKind};
 use millstream::{Context, Rdd};
 use millstream_tests::gate::Gate;
 use millstream_tests::watch::Watch;
 
-use super::cluster::{driver, free_port, joined, start};
-use super::{is_root, scatter, skip, succeeds};
+use super::cluster::{Executor, driver, executor, free_port, joined, start};
+use super::{TIMEOUT, is_root, say, scatter, skip, succeeds};
 
 const ROWS: i64 = 300_000;
 const MAPS: u32 = 12;
@@ -97,4 +98,95 @@ fn a_disk_that_goes_away_under_one_executor_loses_nothing() {
         fetch || disk_failed(event)
     };
     assert!(watch.count(fired) > 0, "the disk was missed");
+}
+
+/// A file system in a file, which can be made to stand still. Unmounted when dropped.
+struct Frozen<'a>(&'a Path);
+
+impl<'a> Frozen<'a> {
+    fn mount(path: &'a Path, image: &Path) -> Option<Self> {
+        let file = std::fs::File::create(image).ok()?;
+        file.set_len(1 << 30).ok()?;
+        let made = succeeds(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(image));
+        let mut mount = Command::new("mount");
+        mount.args(["-o", "loop"]).arg(image).arg(path);
+        (is_root() && made && succeeds(&mut mount)).then_some(Self(path))
+    }
+
+    fn freeze(&self) -> bool {
+        succeeds(Command::new("fsfreeze").arg("-f").arg(self.0))
+    }
+
+    fn thaw(&self) -> bool {
+        succeeds(Command::new("fsfreeze").arg("-u").arg(self.0))
+    }
+}
+
+impl Drop for Frozen<'_> {
+    fn drop(&mut self) {
+        self.thaw();
+        succeeds(Command::new("umount").arg("-l").arg(self.0));
+    }
+}
+
+fn finished(watch: &Watch) -> usize {
+    watch.count(|event| matches!(event, Event::TaskFinished { .. }))
+}
+
+#[test]
+fn a_disk_that_stands_still_under_busy_processors_costs_no_heartbeat() {
+    /// The time in which an executor would be given up, several times over.
+    const STILL: std::time::Duration = TIMEOUT.saturating_mul(4);
+    const HOGS: usize = 8;
+    let (home, points) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let at = home.path().join("disk");
+    std::fs::create_dir(&at).unwrap();
+    let Some(disk) = Frozen::mount(&at, &home.path().join("image")) else {
+        return skip("a disk that stands still", "only root may mount a file system");
+    };
+    let gate = Gate::new(points.path());
+    let watch = Watch::new();
+    let addr = format!("127.0.0.1:{}", free_port());
+    let context = driver(&addr, &watch).speculation(false).build().unwrap();
+    let program = std::env::current_exe().unwrap();
+    let executors = [(), ()].map(|()| {
+        let mut command = executor([""; 0], &program, &addr, &at);
+        // One that is not there: outputs go to files all the same.
+        command.env("MILLSTREAM_SHUFFLE_SERVICE", "127.0.0.1:1");
+        Executor(command.spawn().unwrap())
+    });
+    joined(&watch, 2);
+    let rows = spread(&context, &gate);
+    let busy = AtomicBool::new(true);
+    let still = std::thread::scope(|scope| {
+        for _ in 0..HOGS {
+            scope.spawn(|| while busy.load(Ordering::Relaxed) {});
+        }
+        let job = scope.spawn(|| demand_all(&rows));
+        let _ = gate.arrived("last map");
+        let frozen = disk.freeze();
+        gate.open("go");
+        if frozen {
+            // What was being sent when the disk stopped may still arrive.
+            std::thread::sleep(STILL / 4);
+            let before = finished(&watch);
+            std::thread::sleep(STILL);
+            let during = finished(&watch) - before;
+            assert!(disk.thaw());
+            assert_eq!(during, 0, "no task can end that has to write");
+        }
+        busy.store(false, Ordering::Relaxed);
+        job.join().unwrap();
+        frozen
+    });
+    let lost = watch.count(|event| matches!(event, Event::ExecutorLost { .. }));
+    // The file system can be unmounted when nobody uses it.
+    drop(executors);
+    if !still {
+        return skip("a disk that stands still", "file systems cannot be frozen here");
+    }
+    say(&format!(
+        "with its disk standing still for {STILL:?} and {HOGS} threads busy, {lost} executors of 2 missed their heartbeats for {TIMEOUT:?}"
+    ));
+    assert_eq!(lost, 0);
 }

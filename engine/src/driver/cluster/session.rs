@@ -50,7 +50,7 @@ async fn hold(
         let _ = say.send(ToExecutor::Refused("an executor has to register first".to_owned()));
         return;
     };
-    let Some(driver) = link.driver() else { return };
+    let Some(driver) = link.started_driver().await else { return };
     let life = match admit(&register, &say, settings, sessions) {
         Ok(life) => life,
         Err(why) => {

@@ -144,6 +144,9 @@ impl Table {
 
     fn note_departed(&mut self, session: Session) {
         let Life { executor, incarnation } = session.life;
+        for other in self.live.values() {
+            other.say(ToExecutor::Gone { data_addr: session.data_addr.clone() });
+        }
         if let Some(served_by) = session.served_by {
             self.departed.insert((executor, incarnation), served_by);
         }

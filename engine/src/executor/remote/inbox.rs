@@ -104,6 +104,7 @@ impl Inbox {
             ToExecutor::Inputs { shuffle, maps, holders } => {
                 self.inputs.learn(shuffle, Located { maps, holders });
             }
+            ToExecutor::Gone { data_addr } => self.inputs.fetcher.note_gone(&data_addr),
             ToExecutor::Launch(launched) => self.launch(launched),
             ToExecutor::Cancel(task) => self.cancel(task),
             ToExecutor::Commit { task, granted } => {

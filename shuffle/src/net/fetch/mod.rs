@@ -16,6 +16,7 @@
 
 mod credit;
 mod error;
+mod gone;
 mod pool;
 mod progress;
 mod run;
@@ -32,6 +33,7 @@ pub use error::{FetchError, FetchFailure};
 pub use stream::FetchStream;
 
 use self::credit::Ledger;
+use self::gone::Gone;
 use self::pool::Pool;
 use super::Want;
 use super::channel::Access;
@@ -79,6 +81,7 @@ pub struct Fetcher {
 pub(super) struct Inner {
     pool: Pool,
     ledger: Arc<Ledger>,
+    gone: Arc<Gone>,
     limits: FetchLimits,
     runtime: Option<Runtime>,
 }
@@ -95,8 +98,8 @@ impl Fetcher {
             .enable_all()
             .build()?;
         let ledger = Ledger::new(limits.in_flight_bytes, limits.in_flight_bytes_per_peer);
-        let (pool, ledger) = (Pool::new(access), Arc::new(ledger));
-        Ok(Self { inner: Arc::new(Inner { pool, ledger, limits, runtime: Some(runtime) }) })
+        let (pool, ledger, gone) = (Pool::new(access), Arc::new(ledger), Arc::default());
+        Ok(Self { inner: Arc::new(Inner { pool, ledger, gone, limits, runtime: Some(runtime) }) })
     }
 
     /// Begins to fetch from `peer`, which is `host:port`. What goes wrong is for the stream to say.
@@ -110,6 +113,11 @@ impl Fetcher {
     #[must_use]
     pub fn fetch_from(&self, peers: Vec<String>, want: Want) -> FetchStream {
         FetchStream::begin(&self.inner, peers, want)
+    }
+
+    /// Hears that `peer` is no more: streams whose connection with it is lost do not try again.
+    pub fn note_gone(&self, peer: &str) {
+        self.inner.gone.add(peer);
     }
 
     /// Bytes received and not yet taken.

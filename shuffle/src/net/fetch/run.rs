@@ -8,6 +8,7 @@ use arrow_flight::flight_service_client::FlightServiceClient;
 use tonic::{Status, Streaming};
 
 use super::credit::Account;
+use super::gone::Gone;
 use super::progress::{Misfit, Progress};
 use super::stream::Feed;
 use super::{FetchFailure, FetchLimits, Inner};
@@ -22,6 +23,7 @@ pub(super) struct Job {
     fetcher: std::sync::Weak<Inner>,
     limits: FetchLimits,
     account: Arc<Account>,
+    gone: Arc<Gone>,
     /// Servers that have the same blocks. Those that are known not to have them are left out.
     peers: Vec<String>,
     /// The one being asked.
@@ -43,7 +45,8 @@ impl Job {
         // Others take its place one at a time.
         let first = peers.first().map_or("", String::as_str);
         let account = fetcher.ledger.account(first, limits.in_flight_bytes_per_stream);
-        Self { fetcher: Arc::downgrade(fetcher), limits, account, peers, at: 0, feed }
+        let gone = Arc::clone(&fetcher.gone);
+        Self { fetcher: Arc::downgrade(fetcher), limits, account, gone, peers, at: 0, feed }
     }
 
     fn peer(&self) -> &str {
@@ -83,13 +86,18 @@ pub(super) async fn run(mut job: Job, want: Want) {
             Stop::Lost(last) => {
                 lost = if progress.frames() > frames_before { 1 } else { lost + 1 };
                 let rounds = lost.div_ceil(job.peers.len().max(1) as u32);
-                if rounds > job.limits.retries_max {
+                let is_gone = job.gone.has(job.peer());
+                if is_gone && job.leave() {
+                    lost = 0;
+                    continue;
+                }
+                if is_gone || rounds > job.limits.retries_max {
                     let current = progress.current().map(|(map, _)| map);
                     let why = FetchFailure::Unreachable { attempts: lost, last };
                     return job.feed.fail(current, why);
                 }
                 if job.turn() {
-                    tokio::time::sleep(pause(job.limits.backoff, rounds)).await;
+                    job.gone.pause(job.peer(), pause(job.limits.backoff, rounds)).await;
                 }
             }
         }

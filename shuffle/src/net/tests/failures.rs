@@ -100,6 +100,26 @@ fn nobody_there_is_unreachable_after_the_attempts_allowed() {
     assert_eq!(error.map, Some((3, 8)));
 }
 
+#[test]
+fn nobody_goes_on_asking_who_is_known_to_be_gone() {
+    /// Three retries take a hundred hours.
+    const BACKOFF: Duration = Duration::from_secs(50_000);
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let limits = FetchLimits { retries_max: 3, backoff: BACKOFF, ..quick_limits() };
+    let fetcher = fetcher(limits);
+    let mut pausing = fetcher.fetch(&free, maps(5, &[(3, 8)]));
+    fetcher.note_gone(&free);
+    let mut later = fetcher.fetch(&free, maps(5, &[(3, 8)]));
+    for stream in [&mut pausing, &mut later] {
+        let error = failure(stream);
+        assert!(matches!(error.why, FetchFailure::Unreachable { .. }), "{error}");
+    }
+
+    let server = serve(repeating(10, 5));
+    let mut elsewhere = fetcher.fetch_from(vec![free, peer(&server)], maps(5, &[(0, 0)]));
+    assert_eq!(frames(&mut elsewhere).unwrap().len(), 10, "another has the same");
+}
+
 /// A cursor that waits at a certain frame until it is let go.
 struct Stuck {
     inner: Repeat,
