@@ -373,7 +373,7 @@ impl ContextBuilder {
             self.cluster_settings("127.0.0.1:0", &secret, application, journal.as_ref())?;
         settings.spawn = Some(spawn);
         let publisher = self.publisher(memory_bytes * u64::from(executors), journal.as_ref())?;
-        start_cluster(self.scheduler(executors == 1), settings, publisher, journal)
+        start_cluster(self.scheduler(false), settings, publisher, journal)
     }
 
     fn start_listening(&self, listen: &str) -> Result<Arc<Driver>, Error> {

@@ -18,7 +18,7 @@ use crate::driver::{Driver, Job, JobSink, Print};
 use crate::error::Error;
 use crate::events::Event;
 use crate::executor::{Output, StageProgram, in_task};
-use crate::io::output::{Manifest, OutputJob, WriteSpec};
+use crate::io::output::{Manifest, OutputJob, Part, WriteSpec};
 use crate::rdd::{Action, ActionCode, AutoCheckpoints, Code, Input, Node, Payload, action};
 use crate::scheduler::JobSpec;
 
@@ -112,14 +112,14 @@ impl ContextInner {
         self.driver.metrics()
     }
 
-    /// Publishes the files of a job that has succeeded, and says so; `print` is what a later run of the
+    /// Publishes the files that tasks of a job have given as their results, and says so; `print` is what a later run of the
     /// program would know them by. `table` is what is written, where it is a table.
     pub(crate) fn publish(
         &self,
         output: OutputJob,
         table: Option<&WriteSpec>,
         dir: &Path,
-        partitions: u32,
+        parts: Vec<Part>,
         print: Option<&FilesPrint>,
     ) -> Result<Manifest, Error> {
         if let (Some(print), Some(journal)) = (print, self.driver.journal()) {
@@ -127,8 +127,8 @@ impl ContextInner {
         }
         let text = print.map(FilesPrint::text);
         let manifest = match table {
-            Some(spec) => output.commit_table(spec, partitions, text)?,
-            None => output.commit_as(partitions, text)?,
+            Some(spec) => output.commit_table(spec, parts, text)?,
+            None => output.commit_as(&parts, text)?,
         };
         self.driver.events().emit(Event::OutputCommitted {
             path: dir.display().to_string(),

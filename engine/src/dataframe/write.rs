@@ -188,8 +188,10 @@ impl Writer {
         let params = WriteFiles { spec: spec.clone(), staging: job.staging().clone() };
         let (node, partitions) = (&rows.node, rows.partitions());
         // If the job fails, dropping the output removes all of it.
-        inner.run_as::<SaveTable>(scope, "write", node, 0..partitions, params, Ending::Commit)?;
-        inner.publish(job, Some(&spec), dir, partitions, print.as_ref())
+        let targets = 0..partitions;
+        let parts =
+            inner.run_as::<SaveTable>(scope, "write", node, targets, params, Ending::Commit)?;
+        inner.publish(job, Some(&spec), dir, parts.into_iter().flatten().collect(), print.as_ref())
     }
 }
 
@@ -214,7 +216,7 @@ impl Action for SaveTable {
         let rows = Box::new(AsBatches::new(rows));
         let parts = write_partition(&write.spec, &write.staging, rows, task)?;
         match (task.runtime.commit_gate)(task.id) {
-            true => Ok(write.staging.commit_parts(task.id.partition, &parts)?),
+            true => Ok(parts),
             false => {
                 for part in &parts {
                     write.staging.discard(part)?;

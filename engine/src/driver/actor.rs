@@ -39,6 +39,8 @@ pub(crate) struct Driver {
     /// Programs have to travel.
     portable: bool,
     pub(super) journal: Option<Journal>,
+    /// Shuffles that no later job reads, and whose outputs may be for a next run.
+    unreleased: Mutex<Vec<ShuffleId>>,
 }
 
 /// How executors find their driver, which is made after them. It leads nowhere before the driver is
@@ -114,6 +116,7 @@ impl Driver {
             publisher,
             portable,
             journal,
+            unreleased: Mutex::default(),
         });
         // The link is this driver's alone, and empty until now.
         let _ = link.0.set(Arc::downgrade(&driver));
@@ -166,11 +169,19 @@ impl Driver {
     }
 
     /// No later job reads this shuffle: its outputs go. Those of a program that seems to end with a failure are
-    /// left to its next run.
+    /// left to its next run; where it goes on instead, they go with the next shuffle that does.
     pub(crate) fn release_shuffle(&self, shuffle: ShuffleId) {
+        let mut unreleased = self.unreleased.lock();
+        unreleased.push(shuffle);
         if self.journal.as_ref().is_some_and(Journal::is_wanted) {
             return;
         }
+        let shuffles = std::mem::take(&mut *unreleased);
+        drop(unreleased);
+        shuffles.into_iter().for_each(|shuffle| self.release(shuffle));
+    }
+
+    fn release(&self, shuffle: ShuffleId) {
         let state = self.state.lock();
         if state.scheduler.outputs(shuffle).len() == 0 {
             // No job has had to name it.

@@ -1,5 +1,6 @@
 //! Events into the scheduler, its commands carried out.
 
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use millstream_planner::ids::JobId;
@@ -22,6 +23,7 @@ pub(super) enum Finished {
     /// A map output that the executor keeps, in this file if a next run may take it over.
     Kept {
         executor: ExecutorId,
+        digest: Option<NonZeroU64>,
         sizes: Vec<PartSize>,
         file: Option<PathBuf>,
     },

@@ -242,6 +242,7 @@ mod tests {
                 attempt: 0,
                 executor: 1,
                 file: PathBuf::from("map"),
+                digest: None,
                 sizes: Vec::new(),
                 updates: vec![(ACCUMULATOR, postcard::to_stdvec(&ADDS).unwrap())],
             });
@@ -258,7 +259,7 @@ mod tests {
         rig.submit();
         assert_eq!(rig.maps_there(), 0);
         rig.join(2);
-        rig.finish_maps(2, 0, 0);
+        rig.finish_maps(2, 0, 1);
         rig.is_counted_once();
     }
 

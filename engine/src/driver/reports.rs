@@ -115,7 +115,7 @@ impl Driver {
             }
             // Other processes are lost now and then: what they keep spares the others a run from the start.
             Outcome::Kept { rows, bytes, digest, sizes, file } => {
-                let finished = Finished::Kept { executor, sizes, file };
+                let finished = Finished::Kept { executor, digest, sizes, file };
                 (TaskOutput::Map { bytes, rows, digest, in_memory: false }, finished)
             }
             Outcome::Result(payload) => {

@@ -84,7 +84,8 @@ impl Driver {
             if self.count_noted(stage.id, partition, updates) {
                 (job.sink)(partition, payload);
                 let holder = None;
-                job.spec.existing.push(Existing { stage: stage.id, partition, attempt, holder });
+                let (stage, digest) = (stage.id, None);
+                job.spec.existing.push(Existing { stage, partition, attempt, holder, digest });
                 taken += 1;
             }
         }
@@ -111,22 +112,27 @@ impl Driver {
         let mut taken = 0;
         for (OutputAt { map, attempt, .. }, Life { executor, incarnation }) in adopt() {
             let Some(known) = known.remove(&map) else { continue };
-            let sizes = known.sizes.clone();
+            let (sizes, digest) = (known.sizes.clone(), known.digest);
             self.state.lock().sizes.learn(OutputAt { shuffle, map, attempt }, sizes);
             if !print.stable {
                 journal.note_unstable(shuffle, map, &known.file);
             }
             if self.count_noted(stage.id, map, known.updates) {
                 let holder = Some((executor, incarnation));
-                let existing = Existing { stage: stage.id, partition: map, attempt, holder };
+                let (stage, partition) = (stage.id, map);
+                let existing = Existing { stage, partition, attempt, holder, digest };
                 job.spec.existing.push(existing);
                 taken += 1;
             }
         }
         if print.stable {
-            // What is gone has been counted, whether or not somebody will need it again.
-            for output in known.into_values() {
-                self.count_noted(stage.id, output.map, output.updates);
+            // What is gone has been counted, whether or not somebody will need it again. It may have been read, too.
+            for journal::Output { map: partition, attempt, digest, updates, .. } in
+                known.into_values()
+            {
+                let (stage, holder) = (stage.id, None);
+                job.spec.existing.push(Existing { stage, partition, attempt, holder, digest });
+                self.count_noted(stage, partition, updates);
             }
         }
         self.publisher.resumed(job.spec.job, stage, taken);
@@ -144,9 +150,11 @@ impl Driver {
         let TaskId { stage, partition, attempt, .. } = task;
         let Some(print) = job.prints.get(&stage) else { return };
         let Ok(updates) = updates.encode() else { return };
-        let (executor, sizes, file) = match finished {
-            Finished::Map(result) => (LOCAL, &result.sizes, result.file()),
-            Finished::Kept { executor, sizes, file } => (*executor, sizes, file.clone()),
+        let (executor, digest, sizes, file) = match finished {
+            Finished::Map(result) => (LOCAL, result.digest, &result.sizes, result.file()),
+            Finished::Kept { executor, digest, sizes, file } => {
+                (*executor, *digest, sizes, file.clone())
+            }
             Finished::Result(payload) => {
                 if let Some(value) = encode_result(job, stage, payload)
                     && print.stable
@@ -171,6 +179,7 @@ impl Driver {
             attempt,
             executor: executor.0,
             file,
+            digest,
             sizes: sizes.clone(),
             updates,
         });

@@ -81,17 +81,18 @@ impl<T: Data> Rdd<T> {
         let params = params(job.staging().clone());
         let targets = 0..self.partitions();
         // If the job fails, dropping the output removes all of it.
-        inner.run_as::<A>(scope, name, &self.node, targets, params, Ending::Commit)?;
-        inner.publish(job, None, &dir, self.partitions(), print.as_ref())
+        let parts = inner.run_as::<A>(scope, name, &self.node, targets, params, Ending::Commit)?;
+        inner.publish(job, None, &dir, parts, print.as_ref())
     }
 }
 
-/// Asks the driver, and commits or discards a finished part.
+/// Asks the driver whether a finished part may count, and discards it if not. The driver publishes it when it has
+/// accepted the result.
 pub(super) fn commit(task: &Task, staging: &Staging, part: Part) -> Result<Part, TaskError> {
     Metrics::add(&task.metrics.rows_out, part.rows);
     Metrics::add(&task.metrics.bytes_out, part.bytes);
     match (task.runtime.commit_gate)(task.id) {
-        true => Ok(staging.commit_task(&part)?),
+        true => Ok(part),
         false => {
             staging.discard(&part)?;
             Err(TaskError::Cancelled)

@@ -48,7 +48,8 @@ pub struct SpeculationConfig {
     pub run_ms_min: u64,
     /// The least number of finished tasks the median is taken from.
     pub samples_min: u32,
-    /// Whether the copy may run on the same executor: of use where there is one executor only.
+    /// Whether the copy may run on the same executor: of use where there is one executor only, which must keep
+    /// the outputs of both apart.
     pub same_executor: bool,
 }
 

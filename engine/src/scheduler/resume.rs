@@ -1,5 +1,8 @@
 //! What is done before a job begins: outputs that an earlier run of the application has left.
 
+use std::collections::BTreeSet;
+use std::num::NonZeroU64;
+
 use millstream_planner::ids::StageId;
 
 use super::Scheduler;
@@ -18,14 +21,18 @@ pub struct Existing {
     /// The attempt that made it; later ones have higher numbers.
     pub attempt: u32,
     /// The executor that has taken a map output over, and in which life. Results have none: whoever
-    /// submits the job has them.
+    /// submits the job has them. A map output that has none is gone, and is computed again; readers of that
+    /// earlier run may have seen it.
     pub holder: Option<(ExecutorId, Incarnation)>,
+    /// What a map output is known by, if it is: a later one that is another is not mixed with what was made from it.
+    pub digest: Option<NonZeroU64>,
 }
 
 impl Scheduler {
     /// Enters the existing outputs of a job that has just been admitted. What does not fit is left
     /// out, and computed: an output whose executor has gone since, or a stage that runs already.
     pub(super) fn take_over(&mut self, spec: &JobSpec, result: StageKey) {
+        let mut touched = BTreeSet::new();
         for existing in &spec.existing {
             let key = match self.shared_stages.get(&existing.stage) {
                 Some(&key) => key,
@@ -33,17 +40,21 @@ impl Scheduler {
                 None => continue,
             };
             self.take_over_one(key, existing);
+            touched.insert(key);
+        }
+        for key in touched {
+            let stage = &mut self.stages[key];
+            // Its readers may have begun in that earlier run.
+            stage.was_complete |= !stage.is_active() && stage.tasks.are_all_known();
         }
     }
 
     fn take_over_one(&mut self, key: StageKey, existing: &Existing) {
         let needs_holder = self.stages[key].shuffle().is_some();
         let holder = match existing.holder {
-            Some((executor, incarnation)) if needs_holder => {
-                let Some(holder) = self.executor(executor, incarnation) else { return };
-                holder
-            }
-            None if !needs_holder && !self.stages[key].commits() => NONE as usize,
+            Some((executor, incarnation)) if needs_holder => self.executor(executor, incarnation),
+            None if needs_holder => None,
+            None if !self.stages[key].commits() => Some(NONE as usize),
             _ => return,
         };
         let stage = &mut self.stages[key];
@@ -55,11 +66,12 @@ impl Scheduler {
         if !stage.tasks.is_missing(row) {
             return;
         }
-        stage.tasks.win(row, existing.attempt, holder);
+        stage.tasks.differs(row, existing.digest);
         let attempts = &mut stage.tasks.attempts[row as usize];
         *attempts = (*attempts).max(existing.attempt.saturating_add(1));
-        stage.version += 1;
-        // Its readers may have begun in that earlier run.
-        stage.was_complete |= stage.is_complete();
+        if let Some(holder) = holder {
+            stage.tasks.win(row, existing.attempt, holder);
+            stage.version += 1;
+        }
     }
 }

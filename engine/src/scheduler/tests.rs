@@ -1,5 +1,6 @@
 //! Unit tests of single rules. Schedules of faults are the simulation's, in the tests crate.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use millstream_planner::ids::{JobId, ShuffleId, StageId};
@@ -498,6 +499,7 @@ fn what_an_earlier_run_has_left_is_not_computed_again_and_comes_back_when_it_is_
         partition,
         attempt: 4,
         holder: Some((ExecutorId(executor), ONE)),
+        digest: None,
     };
     // The holder of the last one is not there any more.
     spec.existing = vec![left(0, 0), left(1, 0), left(2, 7)];
@@ -522,12 +524,42 @@ fn what_an_earlier_run_has_left_is_not_computed_again_and_comes_back_when_it_is_
     assert!(matches!(again, Some((_, TaskId { partition: 1, attempt: 5, .. }))), "{again:?}");
 }
 
+fn result(partition: u32) -> Existing {
+    Existing { stage: StageId(2), partition, attempt: 0, holder: None, digest: None }
+}
+
+#[test]
+fn results_of_an_earlier_run_are_not_mixed_with_those_of_other_rows() {
+    for (known, now, is_mixed) in [(7, 8, true), (7, 7, false)] {
+        let mut rig = Rig::new(SchedulerConfig::default(), &[1]);
+        let stages = vec![stage(1, 2, &[], shuffle(1)), stage(2, 2, &[1], StageOutput::Result)];
+        let mut spec = JobSpec::new(JobId(1), Arc::new(StageGraph { stages }));
+        let map = |partition, holder| {
+            let (stage, digest) = (StageId(1), NonZeroU64::new(known));
+            Existing { stage, partition, attempt: 0, holder, digest }
+        };
+        // One of two results had been made when the run was killed; one map output has gone since.
+        let holder = Some((ExecutorId(0), ONE));
+        spec.existing = vec![map(0, holder), map(1, None), result(0)];
+        rig.feed(Event::JobSubmitted(spec));
+        let (_, again) = rig.running[0];
+        assert_eq!((again.stage, again.partition, again.attempt), (StageId(1), 1, 1));
+        let digest = NonZeroU64::new(now);
+        rig.finish(0, TaskOutput::Map { bytes: 1, rows: 1, digest, in_memory: false });
+        let failed = |c: &Command| {
+            let Command::JobFailed { error, .. } = c else { return false };
+            matches!(error, JobError::Indeterminate { .. })
+        };
+        assert_eq!(rig.has(failed), is_mixed);
+        assert_eq!(rig.running.is_empty(), is_mixed);
+    }
+}
+
 #[test]
 fn a_job_whose_results_are_all_there_ends_at_once() {
     let mut rig = Rig::new(SchedulerConfig::default(), &[1]);
     let stages = vec![stage(1, 1, &[], shuffle(1)), stage(2, 2, &[1], StageOutput::Result)];
     let mut spec = JobSpec::new(JobId(1), Arc::new(StageGraph { stages }));
-    let result = |partition| Existing { stage: StageId(2), partition, attempt: 0, holder: None };
     spec.existing = vec![result(0)];
     rig.feed(Event::JobSubmitted(spec.clone()));
     assert_eq!(rig.running.len(), 1, "one is missing, and what it reads");
@@ -546,7 +578,7 @@ fn files_are_never_taken_over_by_a_task_of_the_job() {
         JobId(1),
         Arc::new(StageGraph { stages: vec![stage(2, 1, &[], StageOutput::Commit)] }),
     );
-    spec.existing = vec![Existing { stage: StageId(2), partition: 0, attempt: 0, holder: None }];
+    spec.existing = vec![result(0)];
     rig.feed(Event::JobSubmitted(spec));
     assert_eq!(rig.running.len(), 1);
 }

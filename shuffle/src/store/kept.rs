@@ -94,10 +94,6 @@ pub(super) fn next_run<'a>(parents: impl Iterator<Item = &'a Path>, keep: &Keep)
 pub(super) fn take(parent: &Path, keep: &Keep, run: u64, me: &Identity) -> io::Result<Taken> {
     let name = keep.name();
     let root = parent.join(&name);
-    match DirBuilder::new().mode(0o700).create(&root) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
     let lock = take_record(&root, &name, me)?;
     let run = root.join(format!("{RUN}{run}"));
     DirBuilder::new().mode(0o700).create(&run)?;
@@ -117,7 +113,17 @@ fn take_record(root: &Path, name: &str, me: &Identity) -> io::Result<File> {
             }
             Err(error) => return Err(error),
         };
-        let (draft, lock) = write_draft(root, name, me)?;
+        match DirBuilder::new().mode(0o700).create(root) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let (draft, lock) = match write_draft(root, name, me) {
+            // Who had it was just removing it.
+            Err(error) if error.kind() == ErrorKind::NotFound && Instant::now() < deadline => {
+                continue;
+            }
+            draft => draft?,
+        };
         let Some(lock) = lock else {
             return Err(io::Error::new(ErrorKind::Unsupported, "its file system has no locks"));
         };
@@ -129,6 +135,7 @@ fn take_record(root: &Path, name: &str, me: &Identity) -> io::Result<File> {
         match renamed {
             Ok(()) => return Ok(lock),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == ErrorKind::NotFound && Instant::now() < deadline => {}
             Err(error) => return Err(error),
         }
     }

@@ -144,9 +144,9 @@ impl OwnedDir {
         self.keep.store(false, Ordering::Relaxed);
     }
 
-    /// Removes it, unless a later run will want it.
+    /// Removes it, unless a later run will want it. Once: another owner may get its name then.
     pub(super) fn remove(&self) {
-        if !self.keep.load(Ordering::Relaxed) {
+        if !self.keep.swap(true, Ordering::Relaxed) {
             // Nothing can be done about a failure here; the next start sweeps what is left.
             let _ = remove_owned(&self.root);
         }

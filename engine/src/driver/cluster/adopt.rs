@@ -47,7 +47,8 @@ pub(super) fn adopt(
             let Some(session) = table.live.get(&executor) else { break };
             let request = table.requests;
             session.say(ToExecutor::Adopt { request, outputs: outputs.to_vec() });
-            table.adopting.insert(request, answer.clone());
+            let asked = session.life;
+            table.adopting.insert(request, (asked, answer.clone()));
             table.requests += 1;
             requests.push(request);
         }

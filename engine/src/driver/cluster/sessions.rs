@@ -77,7 +77,7 @@ pub(super) struct Table {
     /// How often executors were asked to take something over.
     pub(super) requests: u64,
     /// Who waits for executors to take over what an earlier run has left, by the number of the request.
-    pub(super) adopting: HashMap<u64, Sender<(Life, Vec<OutputAt>)>>,
+    pub(super) adopting: HashMap<u64, (Life, Sender<(Life, Vec<OutputAt>)>)>,
     /// Who serves the map outputs of executors that are no more.
     departed: HashMap<(ExecutorId, Incarnation), ServedBy>,
     /// Which executor keeps which partition of a persisted node.
@@ -144,6 +144,8 @@ impl Table {
 
     fn note_departed(&mut self, session: Session) {
         let Life { executor, incarnation } = session.life;
+        // Nobody waits for its answers any more.
+        self.adopting.retain(|_, (asked, _)| *asked != session.life);
         for other in self.live.values() {
             other.say(ToExecutor::Gone { data_addr: session.data_addr.clone() });
         }
@@ -185,7 +187,7 @@ impl Table {
 
     /// An executor has taken over what it was asked for, as far as it is there.
     pub(super) fn adopted(&mut self, request: u64, life: Life, outputs: Vec<OutputAt>) {
-        if let Some(waiting) = self.adopting.get(&request) {
+        if let Some((_, waiting)) = self.adopting.remove(&request) {
             // Who has waited long enough has gone.
             let _ = waiting.send((life, outputs));
         }

@@ -39,11 +39,12 @@ impl Known {
         }
         for entry in entries {
             match entry {
-                // That of a file which is gone still says what its task has added to accumulators, and how much it
-                // had written.
+                // That of a file which is gone still says what its task has added to accumulators, how much it had
+                // written, and by what it is known, for whoever has read it.
                 Entry::Output(output)
                     if exists(&output.file)
                         || !output.updates.is_empty()
+                        || output.digest.is_some()
                         || !output.sizes.is_empty() =>
                 {
                     if !output.sizes.is_empty() {
@@ -127,8 +128,8 @@ mod tests {
 
     fn output(print: Print, map: u32, basis: u64, file: &str) -> Entry {
         let (attempt, executor, sizes, updates) = (0, 0, Vec::new(), Vec::new());
-        let file = file.into();
-        Entry::Output(Output { print, basis, map, attempt, executor, file, sizes, updates })
+        let (file, digest) = (file.into(), None);
+        Entry::Output(Output { print, basis, map, attempt, executor, file, digest, sizes, updates })
     }
 
     fn value(print: Print, partition: u32) -> Entry {

@@ -93,7 +93,12 @@ impl Journal {
         let (mut file, entries) = JournalFile::open(&dir, &format!("{name}-{group:016x}"))?;
         let kept_for = KeptFor::NextRun;
         let keep = Keep { app_name: app_name.to_owned(), group, member: 0, kept_for };
-        let (known, refused) = match Known::read(entries, build, Path::exists) {
+        let here: Vec<PathBuf> =
+            dirs.iter().filter_map(|path| std::fs::canonicalize(path).ok()).collect();
+        // Only of what lies on this machine can be said that it is gone.
+        let may_exist =
+            |file: &Path| file.exists() || !here.iter().any(|path| file.starts_with(path));
+        let (known, refused) = match Known::read(entries, build, may_exist) {
             Ok(known) => (known, None),
             Err(why) => (Known::default(), Some(why)),
         };

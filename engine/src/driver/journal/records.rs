@@ -6,6 +6,7 @@
 //!
 //! A process can be killed in the middle of a frame: what follows the last whole one is not read.
 
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use crc32c::crc32c;
@@ -13,7 +14,7 @@ use millstream_planner::physical::PartSize;
 use serde::{Deserialize, Serialize};
 
 /// The version of the records. A journal of another one is not used.
-pub(super) const JOURNAL_VERSION: u32 = 2;
+pub(super) const JOURNAL_VERSION: u32 = 3;
 
 /// What an operation, a stage or an action is, in each run of the same program the same.
 pub(crate) type Print = u128;
@@ -47,6 +48,8 @@ pub(crate) struct Output {
     /// The executor in whose directories it is.
     pub(crate) executor: u64,
     pub(crate) file: PathBuf,
+    /// What it is known by, if a second run of its task can be held against it.
+    pub(crate) digest: Option<NonZeroU64>,
     /// What it holds of each partition; empty if nobody has asked for it.
     pub(crate) sizes: Vec<PartSize>,
     pub(crate) updates: Updates,
@@ -107,6 +110,7 @@ mod tests {
             attempt: 4,
             executor: 5,
             file: "/tmp/file".into(),
+            digest: None,
             sizes: vec![PartSize { rows: 1, bytes: 8 }],
             updates: updates.clone(),
         };

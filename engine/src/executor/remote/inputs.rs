@@ -37,6 +37,9 @@ impl Inputs {
     }
 
     pub(super) fn learn(&self, shuffle: ShuffleId, located: Located) {
+        for addr in located.holders.iter().filter_map(|holder| holder.addr.as_deref()) {
+            self.fetcher.note_there(addr);
+        }
         self.shuffles.lock().insert(shuffle, Arc::new(located));
     }
 

@@ -39,15 +39,6 @@ pub enum OutputError {
         staging: PathBuf,
     },
 
-    /// The job commit found a partition without output.
-    #[error("partition {partition} of output {} was not committed; nothing was published", path.display())]
-    MissingPart {
-        /// The output folder.
-        path: PathBuf,
-        /// The partition.
-        partition: u32,
-    },
-
     /// The rows have no columns that Parquet could hold.
     #[error(
         "rows of type {row_type} cannot be written as Parquet: {reason}; rows must be structs of supported field types"
@@ -134,7 +125,6 @@ impl OutputError {
             Self::NotEmpty { .. }
             | Self::Foreign { .. }
             | Self::JobOver { .. }
-            | Self::MissingPart { .. }
             | Self::Schema { .. }
             | Self::Duplicate { .. }
             | Self::PartitionBy { .. }

@@ -108,34 +108,24 @@ impl OutputJob {
         &self.staging
     }
 
-    /// Publishes the committed parts of partitions `0..partitions`, and ends the job.
+    /// Publishes the parts of the attempts that count, one attempt a partition, and ends the job. Whoever has
+    /// accepted their results knows which these are: an attempt that ended well may have been given up since.
     ///
     /// # Errors
-    /// A partition without a committed part, or a failing file system; nothing is published then,
-    /// and an output that was to be overwritten is back in place.
-    pub fn commit(self, partitions: u32) -> Result<Manifest, OutputError> {
-        self.commit_as(partitions, None)
+    /// A part whose file is gone, or a failing file system; nothing is published then, and an output that
+    /// was to be overwritten is back in place.
+    pub fn commit(self, parts: &[Part]) -> Result<Manifest, OutputError> {
+        self.commit_as(parts, None)
     }
 
     /// [`Self::commit`], with a name of the job for the manifest.
     pub(crate) fn commit_as(
         self,
-        partitions: u32,
+        parts: &[Part],
         job: Option<String>,
     ) -> Result<Manifest, OutputError> {
-        let parts = self.parts(partitions)?;
-        let manifest = Manifest { job, ..Manifest::of(&parts) };
-        self.publish(&parts, manifest)
-    }
-
-    /// The committed parts of all partitions.
-    fn parts(&self, partitions: u32) -> Result<Vec<Part>, OutputError> {
-        let mut parts = Vec::new();
-        for partition in 0..partitions {
-            let missing = || OutputError::MissingPart { path: self.dir.clone(), partition };
-            parts.extend(self.staging.committed_parts(partition)?.ok_or_else(missing)?);
-        }
-        Ok(parts)
+        let manifest = Manifest { job, ..Manifest::of(parts) };
+        self.publish(parts, manifest)
     }
 
     /// [`Self::commit_as`] for tables: one without rows gets a file that has its columns, if the format can tell them,
@@ -143,10 +133,9 @@ impl OutputJob {
     pub(crate) fn commit_table(
         self,
         spec: &WriteSpec,
-        partitions: u32,
+        mut parts: Vec<Part>,
         job: Option<String>,
     ) -> Result<Manifest, OutputError> {
-        let mut parts = self.parts(partitions)?;
         let empty = parts.is_empty() && self.mode != WriteMode::Append;
         if empty {
             parts.push(table::write_empty(spec, &self.staging)?);

@@ -3,15 +3,14 @@
 //! ```text
 //!  out/_temporary/lock                  held by the driver while the job lives
 //!  out/_temporary/JOB/attempts/*        what task attempts write, under unique names
-//!  out/_temporary/JOB/committed/00007   which attempt's file is partition 7: created if absent
 //!  out/_temporary/JOB/intent            the files being published
 //!  out/part-00007.txt                   moved there by the job commit
 //!  out/year=2024/part-00007-1.parquet   the second file of the partition, in the folder of a column
 //!  out/_SUCCESS                         the manifest, created last: the output is complete
 //! ```
 //!
-//! One attempt a partition wins with all of its files, however many commit. A job that is aborted leaves nothing; one
-//! that is killed leaves `_temporary`, which readers skip and the next job clears, undoing a
+//! Which attempts count the driver decides, when it accepts their results: a file says nothing about that, as its
+//! attempt may have been given up with what it had read. A job that is aborted leaves nothing; one that is killed leaves `_temporary`, which readers skip and the next job clears, undoing a
 //! publication that was under way. Files are not synced: this protects from crashed processes, not
 //! from power loss.
 

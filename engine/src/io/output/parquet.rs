@@ -112,7 +112,7 @@ impl<T: Serialize> ParquetWriter<T> {
         Ok(())
     }
 
-    /// Ends the file. It is published if [`Staging::commit_task`] chooses it.
+    /// Ends the file. It is published if the job is committed with this part.
     ///
     /// # Errors
     /// When the file system refuses.

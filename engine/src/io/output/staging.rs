@@ -1,10 +1,9 @@
-//! The part of the protocol that tasks take: attempt files, and committing one of them a partition.
+//! The part of the protocol that tasks take: the files of their attempts.
 
 use std::fs::{self, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::slice;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -54,9 +53,8 @@ impl Staging {
         let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mark = if marked { name.replacen("job", "", 1) } else { String::new() };
         let staging = Self { root, mark };
-        for folder in [staging.attempts(), staging.committed()] {
-            fs::create_dir(&folder).map_err(OutputError::io("create", &folder))?;
-        }
+        let folder = staging.attempts();
+        fs::create_dir(&folder).map_err(OutputError::io("create", &folder))?;
         Ok(staging)
     }
 
@@ -66,10 +64,6 @@ impl Staging {
 
     fn attempts(&self) -> PathBuf {
         self.root.join("attempts")
-    }
-
-    fn committed(&self) -> PathBuf {
-        self.root.join("committed")
     }
 
     pub(super) fn attempt_path(&self, part: &Part) -> PathBuf {
@@ -105,51 +99,6 @@ impl Staging {
         Ok(Part { partition, name, attempt_name, rows, bytes })
     }
 
-    /// Makes `part` the output of its partition, unless another attempt's is already, and returns
-    /// the one that is. Calling it again changes nothing; the loser's file is removed.
-    ///
-    /// # Errors
-    /// [`OutputError::JobOver`] where the job has been committed, aborted or cleared away.
-    pub fn commit_task(&self, part: &Part) -> Result<Part, OutputError> {
-        let winners = self.commit_parts(part.partition, slice::from_ref(part))?;
-        Ok(winners.into_iter().next().unwrap_or_else(|| part.clone()))
-    }
-
-    /// [`Self::commit_task`] for a partition whose output is any number of files: all of one attempt or all of
-    /// another.
-    pub(crate) fn commit_parts(
-        &self,
-        partition: u32,
-        parts: &[Part],
-    ) -> Result<Vec<Part>, OutputError> {
-        let decision = self.decision(partition);
-        let own = tempfile::Builder::new()
-            .prefix(&format!("{partition:05}-"))
-            .suffix(".commit")
-            .tempfile_in(self.attempts())
-            .map_err(self.failure("create a file in", &self.attempts()))?
-            .into_temp_path();
-        write_json(&own, &parts).map_err(self.failure("write", &own))?;
-        // A hard link is created with its content or not at all, and never replaces another.
-        let linked = fs::hard_link(&own, &decision);
-        let kept = own.to_path_buf();
-        own.close().map_err(self.failure("remove", &kept))?;
-        match linked {
-            Ok(()) => Ok(parts.to_vec()),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                let winners: Vec<Part> =
-                    read_json(&decision).map_err(OutputError::io("read", &decision))?;
-                for part in parts {
-                    if !winners.iter().any(|winner| winner.attempt_name == part.attempt_name) {
-                        self.discard(part)?;
-                    }
-                }
-                Ok(winners)
-            }
-            Err(error) => Err(self.failure("commit", &decision)(error)),
-        }
-    }
-
     /// Removes the file of an attempt that will not be committed.
     ///
     /// # Errors
@@ -162,20 +111,6 @@ impl Staging {
             }
             _ => Ok(()),
         }
-    }
-
-    /// The committed parts of a partition.
-    pub(super) fn committed_parts(&self, partition: u32) -> Result<Option<Vec<Part>>, OutputError> {
-        let decision = self.decision(partition);
-        match read_json(&decision) {
-            Ok(parts) => Ok(Some(parts)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(OutputError::io("read", &decision)(error)),
-        }
-    }
-
-    fn decision(&self, partition: u32) -> PathBuf {
-        self.committed().join(format!("{partition:05}"))
     }
 
     /// Tells a job that is over from other failures.

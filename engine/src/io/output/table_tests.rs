@@ -41,6 +41,7 @@ fn write_to(
 ) -> Manifest {
     let job = OutputJob::open(dir, mode).unwrap().unwrap();
     let task = task();
+    let mut all = Vec::new();
     for (partition, batches) in (0..).zip(partitions.iter().cloned()) {
         let mut parts = write_partition(spec, job.staging(), stream(batches), &task).unwrap();
         // All parts are of the one partition that a task of a unit test has.
@@ -48,9 +49,9 @@ fn write_to(
             part.name = part.name.replace("part-00000", &format!("part-{partition:05}"));
             part.partition = partition;
         }
-        job.staging().commit_parts(partition, &parts).unwrap();
+        all.extend(parts);
     }
-    job.commit_table(spec, partitions.len() as u32, None).unwrap()
+    job.commit_table(spec, all, None).unwrap()
 }
 
 fn files_below(dir: &Path) -> Vec<String> {
@@ -268,21 +269,6 @@ fn an_append_cut_short_is_undone_with_its_folders() {
     job.abort().unwrap();
     assert_eq!(files_below(dir.path()), before);
     assert!(!dir.path().join("k=2").exists() && !dir.path().join("_temporary").exists());
-}
-
-#[test]
-fn one_attempt_wins_with_all_its_files() {
-    let dir = TempDir::new().unwrap();
-    let rows = batch(vec![("n", ints(0..4))]);
-    let spec = WriteSpec { rows_max: Some(2), ..spec_of(&OutputFormat::Ipc, rows.schema(), &[]) };
-    let job = OutputJob::open(dir.path(), WriteMode::Error).unwrap().unwrap();
-    let attempt =
-        || write_partition(&spec, job.staging(), stream(vec![rows.clone()]), &task()).unwrap();
-    let (first, second) = (attempt(), attempt());
-    assert_eq!(job.staging().commit_parts(0, &first).unwrap(), first);
-    assert_eq!(job.staging().commit_parts(0, &second).unwrap(), first);
-    assert!(second.iter().all(|part| !job.staging().attempt_path(part).exists()));
-    assert_eq!(job.commit_table(&spec, 1, None).unwrap().rows, 4);
 }
 
 #[test]

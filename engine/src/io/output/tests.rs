@@ -22,11 +22,9 @@ fn write_part(staging: &Staging, partition: u32, lines: &[&str]) -> Part {
 
 fn run(dir: &Path, overwrite: bool, parts: &[&[&str]]) -> Manifest {
     let job = OutputJob::create(dir, overwrite).unwrap();
-    for (partition, lines) in (0..).zip(parts) {
-        let part = write_part(job.staging(), partition, lines);
-        job.staging().commit_task(&part).unwrap();
-    }
-    job.commit(parts.len() as u32).unwrap()
+    let write = |(partition, lines): (u32, &&[&str])| write_part(job.staging(), partition, lines);
+    let parts: Vec<Part> = (0..).zip(parts).map(write).collect();
+    job.commit(&parts).unwrap()
 }
 
 /// Every file below `dir`, with its content.
@@ -93,32 +91,17 @@ fn part_files_are_as_readable_as_the_umask_allows() {
 }
 
 #[test]
-fn one_attempt_a_partition_wins() {
+fn the_attempt_that_counts_is_published_whichever_ended_first() {
     let home = TempDir::new().unwrap();
     let dir = home.path().join("out");
     let job = OutputJob::create(&dir, false).unwrap();
     let first = write_part(job.staging(), 0, &["first"]);
     let second = write_part(job.staging(), 0, &["second"]);
+    assert_eq!(first.name, second.name);
     assert_ne!(first.attempt_name, second.attempt_name);
-    assert_eq!(job.staging().commit_task(&first).unwrap(), first);
-    assert_eq!(job.staging().commit_task(&second).unwrap(), first);
-    assert_eq!(job.staging().commit_task(&first).unwrap(), first);
-    assert_eq!(job.commit(1).unwrap().rows, 1);
-    assert_eq!(fs::read_to_string(dir.join("part-00000.txt")).unwrap(), "first\n");
-}
-
-#[test]
-fn attempts_racing_to_commit_agree_on_the_winner() {
-    let home = TempDir::new().unwrap();
-    let job = OutputJob::create(home.path().join("out"), false).unwrap();
-    let parts: Vec<_> = (0..8).map(|i| write_part(job.staging(), 0, &[&i.to_string()])).collect();
-    let winners: Vec<Part> = std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            parts.iter().map(|part| scope.spawn(|| job.staging().commit_task(part))).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap().unwrap()).collect()
-    });
-    assert!(winners.iter().all(|winner| *winner == winners[0]));
-    job.commit(1).unwrap();
+    assert_eq!(job.commit(&[second]).unwrap().rows, 1);
+    assert_eq!(names(&dir), ["_SUCCESS", "part-00000.txt"]);
+    assert_eq!(fs::read_to_string(dir.join("part-00000.txt")).unwrap(), "second\n");
 }
 
 #[test]
@@ -127,8 +110,7 @@ fn an_aborted_or_dropped_job_leaves_nothing() {
     let dir = home.path().join("out");
     let begin = || {
         let job = OutputJob::create(&dir, false).unwrap();
-        let part = write_part(job.staging(), 0, &["x"]);
-        job.staging().commit_task(&part).unwrap();
+        write_part(job.staging(), 0, &["x"]);
         job
     };
     begin().abort().unwrap();
@@ -188,10 +170,10 @@ fn overwriting_keeps_the_old_output_until_the_commit() {
     let before = tree(&dir);
 
     let job = OutputJob::create(&dir, true).unwrap();
-    let part = write_part(job.staging(), 0, &["new"]);
-    job.staging().commit_task(&part).unwrap();
-    let error = job.commit(2).unwrap_err().to_string();
-    assert!(error.starts_with("partition 1 of output"), "{error}");
+    let parts: Vec<_> = (0..2).map(|i| write_part(job.staging(), i, &["new"])).collect();
+    job.staging().discard(&parts[1]).unwrap();
+    let error = job.commit(&parts).unwrap_err().to_string();
+    assert!(error.contains("part-00001.txt"), "{error}");
     assert_eq!(tree(&dir), before);
 
     run(&dir, true, &[&["new"]]);
@@ -242,13 +224,14 @@ fn an_attempt_that_outlives_its_job_is_refused() {
     let job = OutputJob::create(&dir, false).unwrap();
     let staging = job.staging().clone();
     let winner = write_part(&staging, 0, &["x"]);
-    let zombie = write_part(&staging, 0, &["zombie"]);
-    staging.commit_task(&winner).unwrap();
-    job.commit(1).unwrap();
+    let mut zombie = TextWriter::create(&staging, 0, TextCompression::None).unwrap();
+    job.commit(&[winner]).unwrap();
     let before = tree(&dir);
-    let error = staging.commit_task(&zombie).unwrap_err();
+    zombie.write_line("zombie").unwrap();
+    // It may write to a file that has no name any more.
+    let _ = zombie.finish();
+    let error = TextWriter::create(&staging, 0, TextCompression::None).map(drop).unwrap_err();
     assert!(matches!(error, OutputError::JobOver { .. }), "{error}");
-    assert!(TextWriter::create(&staging, 0, TextCompression::None).is_err());
     assert_eq!(tree(&dir), before);
 }
 
@@ -257,12 +240,12 @@ fn compressed_lines_come_back() {
     let home = TempDir::new().unwrap();
     let dir = home.path().join("out");
     let job = OutputJob::create(&dir, false).unwrap();
-    for (partition, compression) in [(0, TextCompression::Gzip), (1, TextCompression::Zstd)] {
-        let mut writer = TextWriter::create(job.staging(), partition, compression).unwrap();
+    let parts = [(0, TextCompression::Gzip), (1, TextCompression::Zstd)].map(|(partition, how)| {
+        let mut writer = TextWriter::create(job.staging(), partition, how).unwrap();
         writer.write_line(Text::from("a line")).unwrap();
-        job.staging().commit_task(&writer.finish().unwrap()).unwrap();
-    }
-    job.commit(2).unwrap();
+        writer.finish().unwrap()
+    });
+    job.commit(&parts).unwrap();
     let open = |name: &str| fs::File::open(dir.join(name)).unwrap();
     let mut content = String::new();
     let mut gzip = flate2::read::GzDecoder::new(open("part-00000.txt.gz"));
@@ -289,15 +272,16 @@ fn parquet_rows_come_back() {
 
     let job = OutputJob::create(&dir, false).unwrap();
     let compressions = [ParquetCompression::Zstd, ParquetCompression::Snappy];
-    for (partition, compression) in (0..).zip(compressions) {
+    let write = |(partition, compression)| {
         let mut writer =
             ParquetWriter::create(job.staging(), partition, schema.clone(), compression).unwrap();
         for chunk in rows.chunks(4) {
             writer.write(chunk).unwrap();
         }
-        job.staging().commit_task(&writer.finish().unwrap()).unwrap();
-    }
-    assert_eq!(job.commit(2).unwrap().rows, 20);
+        writer.finish().unwrap()
+    };
+    let parts: Vec<Part> = (0..).zip(compressions).map(write).collect();
+    assert_eq!(job.commit(&parts).unwrap().rows, 20);
     for name in ["part-00000.parquet", "part-00001.parquet"] {
         let file = fs::File::open(dir.join(name)).unwrap();
         let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();

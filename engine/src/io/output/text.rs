@@ -118,7 +118,7 @@ impl TextWriter {
         written.map_err(|error| OutputError::io("write", &self.path)(error))
     }
 
-    /// Ends the file. It is published if [`Staging::commit_task`] chooses it.
+    /// Ends the file. It is published if the job is committed with this part.
     ///
     /// # Errors
     /// When the file system refuses.

@@ -104,6 +104,12 @@ impl TaskTable {
         before.is_some() && before != digest
     }
 
+    /// Whether each row is done, or was in an earlier run.
+    pub(in crate::scheduler) fn are_all_known(&self) -> bool {
+        let was_done = |row: usize| self.digest.get(row).is_some_and(Option::is_some);
+        (0..self.winner.len()).all(|row| self.winner[row] != NONE || was_done(row))
+    }
+
     /// Neither done nor running.
     pub(in crate::scheduler) fn is_missing(&self, row: u32) -> bool {
         self.winner[row as usize] == NONE && self.running[row as usize] == NONE

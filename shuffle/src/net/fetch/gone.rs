@@ -20,6 +20,10 @@ impl Gone {
         self.news.notify_waiters();
     }
 
+    pub(super) fn remove(&self, peer: &str) {
+        self.peers.lock().remove(peer);
+    }
+
     pub(super) fn has(&self, peer: &str) -> bool {
         self.peers.lock().contains(peer)
     }

@@ -118,6 +118,12 @@ impl Fetcher {
     /// Hears that `peer` is no more: streams whose connection with it is lost do not try again.
     pub fn note_gone(&self, peer: &str) {
         self.inner.gone.add(peer);
+        self.inner.pool.forget(peer);
+    }
+
+    /// Hears that there is a server at `peer`, where another may have been before.
+    pub fn note_there(&self, peer: &str) {
+        self.inner.gone.remove(peer);
     }
 
     /// Bytes received and not yet taken.
