@@ -160,7 +160,11 @@ fn a_disk_that_stands_still_under_busy_processors_costs_no_heartbeat() {
     let busy = AtomicBool::new(true);
     let still = std::thread::scope(|scope| {
         for _ in 0..HOGS {
-            scope.spawn(|| while busy.load(Ordering::Relaxed) {});
+            scope.spawn(|| {
+                while busy.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
         }
         let job = scope.spawn(|| demand_all(&rows));
         let _ = gate.arrived("last map");
