@@ -1,95 +1,71 @@
 //! An executor that stops while it holds the permission to publish a partition.
 
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
 
 use millstream::events::Event;
-use millstream_tests::executors::{Pid, Signal, signal, wait_for_end};
+use millstream::{Context, Error};
+use millstream_tests::executors::{Signal, signal, wait_for_end};
 use millstream_tests::gate::Gate;
 use millstream_tests::watch::Watch;
 
-use super::signals::{is_single_and_complete, save};
-use super::{TIMEOUT, builder, skip, succeeds};
+use super::signals::{PARTS, ROWS, is_single_and_complete};
+use super::{TIMEOUT, builder};
 
-/// Stops a process at the moment at which it links the file that says which attempt counts: it has
-/// asked, was granted, and has not said that it is done.
-struct StopAtCommit(Child);
+/// Rows whose end is waited for where there is a gate. A task drops its rows when it has been granted its commit,
+/// and before it says that it is done.
+struct Held<I> {
+    rows: I,
+    gate: Option<Gate>,
+}
 
-impl StopAtCommit {
-    fn attach(pid: Pid) -> Option<Self> {
-        let number = pid.as_raw_nonzero().to_string();
-        let inject = "inject=link,linkat:signal=SIGSTOP:when=1";
-        let args = ["-f", "-q", "-e", "trace=link,linkat", "-e", inject, "-o", "/dev/null", "-p"];
-        let mut command = Command::new("strace");
-        let child =
-            command.args(args).arg(&number).stdin(Stdio::null()).stderr(Stdio::null()).spawn();
-        let mut tracer = Self(child.ok()?);
-        let traced = || {
-            let status = std::fs::read_to_string(format!("/proc/{number}/status"));
-            status.is_ok_and(|status| !status.contains("TracerPid:\t0\n"))
-        };
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while !traced() {
-            if Instant::now() > deadline || tracer.0.try_wait().is_ok_and(|end| end.is_some()) {
-                return None;
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        Some(tracer)
+impl<I: Iterator> Iterator for Held<I> {
+    type Item = I::Item;
+
+    fn next(&mut self) -> Option<I::Item> {
+        self.rows.next()
     }
 }
 
-impl Drop for StopAtCommit {
+impl<I> Drop for Held<I> {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        if let Some(gate) = self.gate.take().filter(|gate| gate.arrive("granted")) {
+            gate.wait("go");
+        }
     }
 }
 
-fn is_stopped(pid: Pid) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
-    stat.is_ok_and(|stat| stat.contains(") T ") || stat.contains(") t "))
+/// Writes text files. The first attempt at partition 3 waits with its permission; the last partition waits too,
+/// so that the job does not end before the test is done with it.
+fn save(context: &Context, gate: &Gate, out: &Path) -> Result<(), Error> {
+    let rows = context.range(0..ROWS, PARTS).map_partitions_with(gate.clone(), |gate, at, rows| {
+        if at == PARTS - 1 {
+            gate.wait("finish");
+        }
+        Held { rows, gate: (at == 3).then(|| gate.clone()) }
+    });
+    rows.save_as_text(out).map(drop)
 }
 
 #[test]
 fn an_executor_that_stops_with_a_permission_to_commit_blocks_nobody() {
-    const NAME: &str = "stopping while holding a commit grant";
-    if !succeeds(Command::new("strace").arg("-V")) {
-        return skip(NAME, "strace is not installed");
-    }
     let dir = tempfile::tempdir().unwrap();
     let (gate, out) = (Gate::new(dir.path()), dir.path().join("out"));
     let watch = Watch::new();
     let context = builder("local-cluster[3,1,512m]", dir.path(), &watch);
     let context = context.executor_timeout(TIMEOUT).speculation(false).build().unwrap();
-    let played = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let job = scope.spawn(|| save(&context, &gate, &out));
-        let holder = gate.arrived("task");
-        let tracer = StopAtCommit::attach(holder);
+        let holder = gate.arrived("granted");
+        assert!(signal(holder, Signal::STOP));
+        watch.wait_for("loss", |event| matches!(event, Event::ExecutorLost { .. }));
+        let second = |event: &Event| matches!(event, Event::TaskFinished { task, .. } if task.partition == 3);
+        watch.wait_for("second attempt that commits", second);
+        // The first one wakes, and says that it is done.
         gate.open("go");
-        if tracer.is_some() {
-            let deadline = Instant::now() + Duration::from_secs(20);
-            while !is_stopped(holder) {
-                assert!(Instant::now() < deadline, "it does not come to its commit");
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            watch.wait_for("loss", |event| matches!(event, Event::ExecutorLost { .. }));
-            let second = |event: &Event| matches!(event, Event::TaskFinished { task, .. } if task.partition == 3);
-            watch.wait_for("second attempt that commits", second);
-            assert!(signal(holder, Signal::CONT));
-        }
-        let traced = tracer.is_some();
-        drop(tracer);
-        if traced {
-            assert!(signal(holder, Signal::CONT));
-            wait_for_end(holder);
-        }
+        assert!(signal(holder, Signal::CONT));
+        wait_for_end(holder);
         gate.open("finish");
         job.join().unwrap().unwrap();
-        traced
     });
     is_single_and_complete(&out);
-    if !played {
-        skip(NAME, "processes may not be traced here");
-    }
 }

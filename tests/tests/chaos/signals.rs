@@ -11,8 +11,8 @@ use millstream_tests::watch::Watch;
 
 use super::{TIMEOUT, builder};
 
-const PARTS: u32 = 8;
-const ROWS: i64 = 800;
+pub(crate) const PARTS: u32 = 8;
+pub(crate) const ROWS: i64 = 800;
 
 /// Writes text files. The first attempt at partition 3 announces itself and waits; the last partition
 /// waits too, so that the job does not end before the test is done with it.
