@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::fs;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use millstream::events::{Event, Listener, Record, TaskId};
+use millstream::{Context, ContextBuilder, Error};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// How an attempt ended.
@@ -45,10 +47,23 @@ struct Books {
 }
 
 impl Trace {
-    /// A listener to give to [`millstream::ContextBuilder::listener`].
-    #[must_use]
-    pub fn new() -> Arc<Self> {
-        Arc::default()
+    /// Starts an application with so many executors of one slot and `memory` each, and listens to it. It returns
+    /// when all of them are there, so that no clock of a benchmark runs before.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn cluster(
+        builder: ContextBuilder,
+        executors: u32,
+        memory: &str,
+    ) -> Result<(Context, Arc<Self>), Error> {
+        let trace = Arc::<Self>::default();
+        let builder = builder.master(format!("local-cluster[{executors},1,{memory}]"));
+        let context = builder.listener(Arc::clone(&trace) as _).quiet(true).build()?;
+        while context.demand().executors.len() < executors as usize {
+            thread::sleep(Duration::from_millis(10));
+        }
+        Ok((context, trace))
     }
 
     /// The attempts that have ended, in the order of their ends.

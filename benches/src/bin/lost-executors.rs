@@ -1,13 +1,12 @@
-//! `lost-executors [--executors 26] [--killed 3] [--json]`: what it costs when executors are killed in the middle of a job,
-//! against the work that is lost with them. Tasks sleep, so that they take as long on a busy machine.
+//! `lost-executors [--executors 26] [--killed 3] [--json]`: what it costs when executors are killed in the middle of
+//! a job, against the work that is lost with them. Tasks sleep, so that they take as long on a busy machine.
 
 use std::collections::HashMap;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use millstream::Context;
+use millstream::{Context, PartitionRows};
 use millstream_benches::error::{BenchError, finish};
 use millstream_benches::report::Report;
 use millstream_benches::trace::{Attempt, End, Trace, kill_executor};
@@ -107,30 +106,20 @@ impl Run {
     }
 }
 
+fn slowly<T>(pause_ms: &u64, _: u32, rows: PartitionRows<T>) -> PartitionRows<T> {
+    std::thread::sleep(Duration::from_millis(*pause_ms));
+    rows
+}
+
 fn job(arguments: &Arguments, killed: u32) -> Result<Run, BenchError> {
-    let trace = Trace::new();
-    let context = Context::builder()
-        .app_name("lost-executors")
-        .master(format!("local-cluster[{},1,64m]", arguments.executors))
-        .listener(Arc::clone(&trace) as _)
-        .quiet(true)
-        .build()?;
+    let builder = Context::builder().app_name("lost-executors");
+    let (context, trace) = Trace::cluster(builder, arguments.executors, "64m")?;
     let tasks = arguments.executors * ROUNDS;
-    // All executors have to be there before the clock runs.
-    while context.demand().executors.len() < arguments.executors as usize {
-        std::thread::sleep(Duration::from_millis(10));
-    }
     let pause = arguments.task_ms;
     let numbers = context.range(0..i64::from(tasks) * 100, tasks);
-    let slow = numbers.map_partitions_with(pause, |pause, _, rows| {
-        std::thread::sleep(Duration::from_millis(*pause));
-        rows
-    });
+    let slow = numbers.map_partitions_with(pause, slowly);
     let sums = slow.map(|n| (n % 1_000, n)).reduce_by_key(|a, b| a + b);
-    let sums = sums.map_partitions_with(pause, |pause, _, rows| {
-        std::thread::sleep(Duration::from_millis(*pause));
-        rows
-    });
+    let sums = sums.map_partitions_with(pause, slowly);
     let start = Instant::now();
     let strike = 2 * tasks as usize * arguments.at as usize / 100;
     let total = std::thread::scope(|scope| {

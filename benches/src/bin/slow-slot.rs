@@ -2,7 +2,6 @@
 //! slowed. Tasks sleep, so that nothing else is measured; those of the first executor sleep longer.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
@@ -38,18 +37,8 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<String, BenchError> {
-    let trace = Trace::new();
-    let context = Context::builder()
-        .app_name("slow-slot")
-        .master(format!("local-cluster[{EXECUTORS},1,512m]"))
-        .speculation(!arguments.no_speculation)
-        .listener(Arc::clone(&trace) as _)
-        .quiet(true)
-        .build()?;
-    // All executors have to be there before the clock runs.
-    while context.demand().executors.len() < EXECUTORS as usize {
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let builder = Context::builder().app_name("slow-slot").speculation(!arguments.no_speculation);
+    let (context, trace) = Trace::cluster(builder, EXECUTORS, "512m")?;
     let (tasks, slow) = (arguments.tasks, arguments.slow);
     let takes = (arguments.task_ms, slow);
     let rows = context.range(0..i64::from(tasks), tasks);

@@ -112,20 +112,20 @@ impl ContextInner {
         self.driver.metrics()
     }
 
-    /// Publishes the files that tasks of a job have given as their results, and says so; `print` is what a later run of the
-    /// program would know them by. `table` is what is written, where it is a table.
+    /// Publishes the files that tasks of a job have given as their results, and says so; `print` is what a later
+    /// run of the program would know them by. `table` is what is written, where it is a table.
     pub(crate) fn publish(
         &self,
         output: OutputJob,
         table: Option<&WriteSpec>,
         dir: &Path,
-        parts: Vec<Part>,
+        parts: Vec<Vec<Part>>,
         print: Option<&FilesPrint>,
     ) -> Result<Manifest, Error> {
         if let (Some(print), Some(journal)) = (print, self.driver.journal()) {
             journal.files(print.print);
         }
-        let text = print.map(FilesPrint::text);
+        let (parts, text) = (parts.concat(), print.map(FilesPrint::text));
         let manifest = match table {
             Some(spec) => output.commit_table(spec, parts, text)?,
             None => output.commit_as(&parts, text)?,

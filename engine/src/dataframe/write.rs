@@ -191,7 +191,7 @@ impl Writer {
         let targets = 0..partitions;
         let parts =
             inner.run_as::<SaveTable>(scope, "write", node, targets, params, Ending::Commit)?;
-        inner.publish(job, Some(&spec), dir, parts.into_iter().flatten().collect(), print.as_ref())
+        inner.publish(job, Some(&spec), dir, parts, print.as_ref())
     }
 }
 
@@ -215,14 +215,6 @@ impl Action for SaveTable {
     ) -> Result<Vec<Part>, TaskError> {
         let rows = Box::new(AsBatches::new(rows));
         let parts = write_partition(&write.spec, &write.staging, rows, task)?;
-        match (task.runtime.commit_gate)(task.id) {
-            true => Ok(parts),
-            false => {
-                for part in &parts {
-                    write.staging.discard(part)?;
-                }
-                Err(TaskError::Cancelled)
-            }
-        }
+        write.staging.permit(parts, task)
     }
 }

@@ -12,7 +12,7 @@ use super::stream::BoxStream;
 use super::{Action, Data, Rdd};
 use crate::context::Ending;
 use crate::error::Error;
-use crate::executor::{Metrics, Task, TaskError};
+use crate::executor::{Task, TaskError};
 use crate::io::output::{
     Manifest, OutputJob, ParquetCompression, ParquetSchema, ParquetWriter, Part, Staging,
     TextCompression, TextWriter,
@@ -63,7 +63,7 @@ impl<T: Data> Rdd<T> {
         })
     }
 
-    fn save<A: Action<In = T, Out = Part>>(
+    fn save<A: Action<In = T, Out = Vec<Part>>>(
         &self,
         name: &'static str,
         dir: PathBuf,
@@ -86,20 +86,6 @@ impl<T: Data> Rdd<T> {
     }
 }
 
-/// Asks the driver whether a finished part may count, and discards it if not. The driver publishes it when it has
-/// accepted the result.
-pub(super) fn commit(task: &Task, staging: &Staging, part: Part) -> Result<Part, TaskError> {
-    Metrics::add(&task.metrics.rows_out, part.rows);
-    Metrics::add(&task.metrics.bytes_out, part.bytes);
-    match (task.runtime.commit_gate)(task.id) {
-        true => Ok(part),
-        false => {
-            staging.discard(&part)?;
-            Err(TaskError::Cancelled)
-        }
-    }
-}
-
 #[derive(Serialize, Deserialize)]
 struct TextOutput {
     staging: Staging,
@@ -111,13 +97,13 @@ struct SaveText<T>(PhantomData<fn() -> T>);
 impl<T: Data + Display> Action for SaveText<T> {
     type Params = TextOutput;
     type In = T;
-    type Out = Part;
+    type Out = Vec<Part>;
 
     fn run(
         output: Arc<TextOutput>,
         mut rows: BoxStream<T>,
         task: &Task,
-    ) -> Result<Part, TaskError> {
+    ) -> Result<Vec<Part>, TaskError> {
         let partition = task.id.partition;
         let mut writer = TextWriter::create(&output.staging, partition, output.compression)?;
         let mut line = Vec::new();
@@ -129,7 +115,7 @@ impl<T: Data + Display> Action for SaveText<T> {
                 writer.write_line(&line)?;
             }
         }
-        commit(task, &output.staging, writer.finish()?)
+        output.staging.permit(vec![writer.finish()?], task)
     }
 }
 
@@ -145,13 +131,13 @@ struct SaveParquet<T>(PhantomData<fn() -> T>);
 impl<T: Data> Action for SaveParquet<T> {
     type Params = ParquetOutput;
     type In = T;
-    type Out = Part;
+    type Out = Vec<Part>;
 
     fn run(
         output: Arc<ParquetOutput>,
         mut rows: BoxStream<T>,
         task: &Task,
-    ) -> Result<Part, TaskError> {
+    ) -> Result<Vec<Part>, TaskError> {
         let partition = task.id.partition;
         let mut writer = ParquetWriter::create(
             &output.staging,
@@ -163,7 +149,7 @@ impl<T: Data> Action for SaveParquet<T> {
             task.check()?;
             writer.write(&chunk)?;
         }
-        commit(task, &output.staging, writer.finish()?)
+        output.staging.permit(vec![writer.finish()?], task)
     }
 }
 

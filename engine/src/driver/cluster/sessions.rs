@@ -119,7 +119,7 @@ impl Table {
             served_by: None,
         };
         if let Some(before) = self.live.insert(executor, session) {
-            self.note_departed(before);
+            self.depart(before);
         }
         self.forget_persisted(executor);
         Ok(life)
@@ -129,7 +129,7 @@ impl Table {
     pub(super) fn end(&mut self, life: Life) {
         if self.live.get(&life.executor).is_some_and(|session| session.life == life) {
             let session = self.live.remove(&life.executor);
-            session.into_iter().for_each(|session| self.note_departed(session));
+            session.into_iter().for_each(|session| self.depart(session));
             self.forget_persisted(life.executor);
         }
     }
@@ -142,9 +142,10 @@ impl Table {
         }
     }
 
-    fn note_departed(&mut self, session: Session) {
+    /// Lets those know for whom the end of a session makes a difference, and notes who serves its map outputs.
+    fn depart(&mut self, session: Session) {
         let Life { executor, incarnation } = session.life;
-        // Nobody waits for its answers any more.
+        // Who waits for its answers waits no more.
         self.adopting.retain(|_, (asked, _)| *asked != session.life);
         for other in self.live.values() {
             other.say(ToExecutor::Gone { data_addr: session.data_addr.clone() });

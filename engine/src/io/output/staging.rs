@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
 use super::OutputError;
+use crate::executor::{Metrics, Task, TaskError};
 
 /// Where the tasks of one output job write. A plain value: it travels with the tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,8 +23,6 @@ pub struct Staging {
 /// A finished file of one task attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// The partition it is the output of.
-    pub partition: u32,
     /// Its name in the published output, with folders, the same for every attempt.
     pub name: String,
     /// Its name among the attempts.
@@ -95,8 +94,23 @@ impl Staging {
         let Place { partition, folder, index, extension } = place;
         let index = if *index == 0 { String::new() } else { format!("-{index}") };
         let name = format!("{folder}part-{partition:05}{index}{}{extension}", self.mark);
-        let partition = *partition;
-        Ok(Part { partition, name, attempt_name, rows, bytes })
+        Ok(Part { name, attempt_name, rows, bytes })
+    }
+
+    /// Asks the driver whether the files that a task has finished may count, and removes them if not. The driver
+    /// publishes them when it has accepted them as the result of the task.
+    pub(crate) fn permit(&self, parts: Vec<Part>, task: &Task) -> Result<Vec<Part>, TaskError> {
+        for part in &parts {
+            Metrics::add(&task.metrics.rows_out, part.rows);
+            Metrics::add(&task.metrics.bytes_out, part.bytes);
+        }
+        if (task.runtime.commit_gate)(task.id) {
+            return Ok(parts);
+        }
+        for part in &parts {
+            self.discard(part)?;
+        }
+        Err(TaskError::Cancelled)
     }
 
     /// Removes the file of an attempt that will not be committed.

@@ -10,7 +10,7 @@ use super::formats::{OutputFormat, TableFile};
 use super::spread::Spread;
 use super::staging::Place;
 use super::{OutputError, Part, Staging};
-use crate::executor::{Metrics, Task, TaskError};
+use crate::executor::{Task, TaskError};
 use crate::operators::batches::BoxBatches;
 
 /// What is written, and how. Travels with the tasks that write.
@@ -85,7 +85,7 @@ impl WriteSpec {
     }
 }
 
-/// Writes the rows of a partition to attempt files: none if there are no rows. The caller commits or discards them.
+/// Writes the rows of a partition to attempt files: none if there are no rows. They are the caller's to [permit](Staging::permit).
 pub(crate) fn write_partition(
     spec: &WriteSpec,
     staging: &Staging,
@@ -97,10 +97,6 @@ pub(crate) fn write_partition(
     if let Err(error) = written {
         files.discard();
         return Err(error);
-    }
-    for part in &files.parts {
-        Metrics::add(&task.metrics.rows_out, part.rows);
-        Metrics::add(&task.metrics.bytes_out, part.bytes);
     }
     Ok(files.parts)
 }

@@ -47,7 +47,6 @@ fn write_to(
         // All parts are of the one partition that a task of a unit test has.
         for part in &mut parts {
             part.name = part.name.replace("part-00000", &format!("part-{partition:05}"));
-            part.partition = partition;
         }
         all.extend(parts);
     }
