@@ -1,4 +1,4 @@
-//! The life of an executor: joining its driver, listening to it, and coming to an end.
+//! The life of an executor that its driver takes in: listening to it, and coming to an end.
 //!
 //! How it ends, whatever the cause:
 //!
@@ -18,33 +18,24 @@ use std::time::{Duration, Instant};
 use futures::FutureExt;
 use millstream_shuffle::block::Codec;
 use millstream_shuffle::budget::MemoryBudget;
-use millstream_shuffle::net::channel::{Access, Purpose, grpc_channel};
+use millstream_shuffle::net::channel::Access;
 use millstream_shuffle::net::fetch::{FetchLimits, Fetcher};
 use millstream_shuffle::net::serve::{BlockServer, ServeLimits};
 use millstream_shuffle::net::{Request, ask};
 use millstream_shuffle::store::{Keep, KeptFor, LocalDirs};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Streaming;
 
 use super::inbox::{Inbox, Running, Then, tell_of_failed_dirs};
 use super::inputs::Inputs;
+use super::join::{Joined, join};
 use super::outbox::Outbox;
 use super::role::Role;
 use super::served::Served;
 use crate::error::Error;
 use crate::events::EventBus;
 use crate::executor::Runtime;
-use crate::protocol::{
-    PROTOCOL_VERSION, Register, ServedBy, ToDriver, ToExecutor, Welcome, converse,
-};
+use crate::protocol::{ServedBy, ToDriver, ToExecutor, Welcome};
 use crate::scheduler::Incarnation;
-
-/// How long a driver may take to answer a registration.
-const WELCOME_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// How long an executor that is on its own looks for its driver.
-const SEARCH: Duration = Duration::from_secs(120);
 
 /// How long the blocks of an executor that drains stay served after its last task.
 const DRAIN_MAX: Duration = Duration::from_secs(20);
@@ -114,18 +105,8 @@ fn live(role: &Role) -> Result<End, Error> {
         .build()
         .map_err(Error::system("starting the control thread"))?;
     control.block_on(async {
-        let (say, said) = unbounded_channel();
-        let mut from_driver = join(role, &access, said).await?;
-        let outbox = Outbox::new(say);
-        outbox.say(ToDriver::Register(Register {
-            protocol: PROTOCOL_VERSION,
-            executor: role.executor,
-            incarnation: role.incarnation,
-            slots: role.slots,
-            memory_bytes: role.memory_bytes,
-            data_addr: server.local_addr().to_string(),
-        }));
-        let welcome = welcomed(&mut from_driver).await?;
+        let data_addr = server.local_addr().to_string();
+        let Joined { welcome, from_driver, outbox } = join(role, &access, &data_addr).await?;
         let (inputs, runtime) = begin(role, &welcome, fetcher, &outbox)?;
         let served = match &role.shuffle_service {
             Some(service) => register_with(service, &access, &runtime, &outbox).await,
@@ -159,40 +140,6 @@ fn fetch_limits(memory_bytes: u64) -> FetchLimits {
     limits.in_flight_bytes_per_peer = limits.in_flight_bytes_per_peer.min(all);
     limits.in_flight_bytes_per_stream = limits.in_flight_bytes_per_stream.min(all / 2);
     limits
-}
-
-/// Opens the conversation with the driver, which may be busy starting.
-async fn join(
-    role: &Role,
-    access: &Access,
-    said: UnboundedReceiver<ToDriver>,
-) -> Result<Streaming<ToExecutor>, Error> {
-    let deadline = Instant::now() + SEARCH;
-    let channel = loop {
-        match grpc_channel(role.driver.as_str(), access, Purpose::Control).await {
-            Ok(channel) => break channel,
-            Err(error)
-                if role.with_driver || !error.is_transient() || Instant::now() > deadline =>
-            {
-                return Err(error.into());
-            }
-            Err(_) => tokio::time::sleep(Duration::from_millis(500)).await,
-        }
-    };
-    converse(channel, UnboundedReceiverStream::new(said))
-        .await
-        .map_err(|status| Error::Driver(status.message().to_owned()))
-}
-
-async fn welcomed(from_driver: &mut Streaming<ToExecutor>) -> Result<Welcome, Error> {
-    let why = match tokio::time::timeout(WELCOME_TIMEOUT, from_driver.message()).await {
-        Ok(Ok(Some(ToExecutor::Welcome(welcome)))) => return Ok(welcome),
-        Ok(Ok(Some(ToExecutor::Refused(why)))) => why,
-        Ok(Ok(_)) => "it ended the conversation".to_owned(),
-        Ok(Err(status)) => status.message().to_owned(),
-        Err(_) => format!("it did not answer for {} s", WELCOME_TIMEOUT.as_secs()),
-    };
-    Err(Error::Driver(why))
 }
 
 /// Makes what tasks need.

@@ -15,6 +15,7 @@
 mod client;
 mod inbox;
 mod inputs;
+mod join;
 mod outbox;
 mod peers;
 mod role;
