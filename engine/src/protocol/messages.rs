@@ -77,6 +77,8 @@ pub(crate) enum ToDriver {
     },
     /// It takes no more tasks, and goes when those it has are done.
     Draining,
+    /// It has drained, and has nothing more to say: it goes when the driver has heard all and hangs up.
+    Farewell,
     /// Its map outputs are served by a shuffle service too.
     Served(ServedBy),
 }

@@ -19,7 +19,7 @@ pub(crate) use program::{ProgramKey, decode_program, encode_program, inputs_firs
 pub(crate) use rpc::{ControlService, converse};
 
 /// The version of the messages. Driver and executors must have the same one.
-pub(crate) const PROTOCOL_VERSION: u32 = 3;
+pub(crate) const PROTOCOL_VERSION: u32 = 4;
 
 /// The longest message that either side takes, in bytes. A longer one ends the connection.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 4 << 20;

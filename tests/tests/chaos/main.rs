@@ -15,6 +15,7 @@ mod clocks;
 mod cluster;
 mod commits;
 mod disks;
+mod drains;
 mod kills;
 mod network;
 mod programs;

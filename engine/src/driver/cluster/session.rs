@@ -119,15 +119,13 @@ impl Talk {
         sessions: &Sessions,
         link: &DriverLink,
     ) -> LossReason {
-        let mut drained = false;
         loop {
             match from_executor.message().await {
+                Ok(Some(ToDriver::Farewell)) => return LossReason::Drained,
                 Ok(Some(message)) => {
                     let Some(driver) = link.driver() else { return LossReason::Disconnected };
-                    drained |= matches!(message, ToDriver::Draining);
                     self.take(message, &driver, sessions);
                 }
-                Ok(None) if drained => return LossReason::Drained,
                 Ok(None) => return LossReason::Exited,
                 Err(_) => return LossReason::Disconnected,
             }
@@ -136,10 +134,10 @@ impl Talk {
 
     fn take(&mut self, message: ToDriver, driver: &Driver, sessions: &Sessions) {
         match message {
-            // The first message alone registers.
-            ToDriver::Register(_) => {}
+            // The first message alone registers, and the last has been seen to.
+            ToDriver::Register(_) | ToDriver::Farewell => {}
             ToDriver::Heartbeat => {
-                if let Some(session) = sessions.0.lock().live.get(&self.life.executor) {
+                if let Some(session) = sessions.0.lock().session(self.life) {
                     session.say(ToExecutor::Heartbeat);
                 }
                 driver.heard(self.life);
@@ -155,7 +153,7 @@ impl Talk {
                 driver.dir_failed(self.life.executor, Path::new(&path), reason, lost);
             }
             ToDriver::Persisted(at) => {
-                sessions.0.lock().note_persisted(self.life.executor, at);
+                sessions.0.lock().note_persisted(self.life, at);
             }
             ToDriver::Happened(event) => {
                 if let Ok(event) = serde_json::from_str(&event) {

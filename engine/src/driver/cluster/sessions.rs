@@ -125,9 +125,14 @@ impl Table {
         Ok(life)
     }
 
+    /// The session of this life, if it has not ended. What an earlier life of the executor has yet to say is not of it.
+    pub(super) fn session(&self, life: Life) -> Option<&Session> {
+        self.live.get(&life.executor).filter(|session| session.life == life)
+    }
+
     /// Ends the session of this life, if it has not ended: the executor hears that its stream is over.
     pub(super) fn end(&mut self, life: Life) {
-        if self.live.get(&life.executor).is_some_and(|session| session.life == life) {
+        if self.session(life).is_some() {
             let session = self.live.remove(&life.executor);
             session.into_iter().for_each(|session| self.depart(session));
             self.forget_persisted(life.executor);
@@ -158,7 +163,7 @@ impl Table {
     /// How others find the map outputs of one life of an executor; `None` if nobody has them.
     pub(super) fn holder(&self, life: Life) -> Option<Holder> {
         let Life { executor, incarnation } = life;
-        if let Some(session) = self.live.get(&executor).filter(|session| session.life == life) {
+        if let Some(session) = self.session(life) {
             return Some(session.holder());
         }
         let served_by = Some(self.departed.get(&(executor, incarnation))?.clone());
@@ -176,8 +181,12 @@ impl Table {
         live.chain(self.departed()).map(|served_by| served_by.service.clone()).collect()
     }
 
-    /// Notes that an executor keeps a partition, or no longer.
-    pub(super) fn note_persisted(&mut self, executor: ExecutorId, at: PersistedAt) {
+    /// Notes that an executor keeps a partition, or no longer. What one has kept that is no more went with it.
+    pub(super) fn note_persisted(&mut self, life: Life, at: PersistedAt) {
+        if self.session(life).is_none() {
+            return;
+        }
+        let executor = life.executor;
         let partitions = self.persisted.entry(at.node).or_default();
         if at.kept {
             partitions.insert(at.partition, executor);
@@ -209,5 +218,42 @@ impl Table {
                 return name;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+    use super::*;
+    use crate::protocol::PROTOCOL_VERSION;
+
+    fn admit(table: &mut Table, incarnation: u64) -> (Life, UnboundedReceiver<ToExecutor>) {
+        let (say, said) = unbounded_channel();
+        let register = Register {
+            protocol: PROTOCOL_VERSION,
+            executor: Some(ExecutorId(1)),
+            incarnation: Incarnation(incarnation),
+            slots: 1,
+            memory_bytes: 1,
+            data_addr: "127.0.0.1:1".to_owned(),
+        };
+        (table.admit(&register, say).unwrap(), said)
+    }
+
+    #[test]
+    fn what_a_life_that_is_over_has_kept_is_not_booked_for_the_next() {
+        let mut table = Table::default();
+        let (first, _said) = admit(&mut table, 1);
+        let kept = |partition| PersistedAt { node: NodeId(5), partition, kept: true };
+        table.note_persisted(first, kept(0));
+        let (second, _said) = admit(&mut table, 2);
+        // It was under way when the executor began its next life.
+        table.note_persisted(first, kept(1));
+        table.note_persisted(second, kept(2));
+        let known: Vec<u32> = table.persisted[&NodeId(5)].keys().copied().collect();
+        assert_eq!(known, [2]);
+        table.note_persisted(first, PersistedAt { kept: false, ..kept(2) });
+        assert_eq!(table.persisted[&NodeId(5)].len(), 1);
     }
 }

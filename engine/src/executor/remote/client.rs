@@ -51,6 +51,13 @@ enum End {
     Lost,
 }
 
+impl End {
+    /// The end of an executor whose driver has hung up, or is not heard any more: one that drains was going anyway.
+    fn without_driver(drains: Option<Instant>) -> Self {
+        if drains.is_some() { Self::Done } else { Self::Lost }
+    }
+}
+
 /// Runs this process as an executor; does not return.
 #[expect(clippy::print_stderr, reason = "the only voice of a process that has no driver")]
 pub(crate) fn run(role: Role) -> ! {
@@ -218,6 +225,7 @@ async fn attend(
     let mut terminated = Terminated::new()?;
     let mut heard = Instant::now();
     let mut drains: Option<Instant> = None;
+    let mut farewell = false;
     loop {
         let then = tokio::select! {
             message = from_driver.message() => match message {
@@ -225,7 +233,7 @@ async fn attend(
                     heard = Instant::now();
                     inbox.take(message)
                 }
-                Ok(None) | Err(_) => return Ok(End::Lost),
+                Ok(None) | Err(_) => return Ok(End::without_driver(drains)),
             },
             _ = beat.tick() => {
                 outbox.say(ToDriver::Heartbeat);
@@ -238,7 +246,7 @@ async fn attend(
                             heard = Instant::now();
                             inbox.take(message)
                         }
-                        _ => return Ok(End::Lost),
+                        _ => return Ok(End::without_driver(drains)),
                     },
                 }
             }
@@ -261,10 +269,13 @@ async fn attend(
             Then::Refused(why) => return Err(Error::Driver(why)),
         }
         if let Some(since) = drains
+            && !farewell
             && inbox.running().is_empty()
             && (served || runtime.store.stats().outputs == 0 || since.elapsed() > DRAIN_MAX)
         {
-            return Ok(End::Done);
+            // It goes when this has been heard, and with it all that was said before.
+            outbox.say(ToDriver::Farewell);
+            farewell = true;
         }
     }
 }

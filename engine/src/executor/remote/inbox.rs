@@ -42,7 +42,7 @@ pub(super) struct Inbox {
     chores: Sender<Chore>,
 }
 
-/// The tasks of an executor that have not ended.
+/// The tasks of an executor whose end has not been reported.
 #[derive(Clone, Default)]
 pub(super) struct Running(Arc<Mutex<HashMap<TaskId, Arc<AtomicBool>>>>);
 
@@ -80,8 +80,9 @@ impl Inbox {
         let reporter = {
             let (running, outbox, runtime) = (running.clone(), outbox.clone(), Arc::clone(runtime));
             Arc::new(move |task: TaskId, report: Report, program: Program| {
-                running.0.lock().remove(&task);
                 outbox.report(task, keep(task, report, &runtime), &program, &runtime);
+                // Not before: an executor that drains has said all it has to say once nothing runs.
+                running.0.lock().remove(&task);
             })
         };
         let slots = Slots::start(slots, runtime, reporter)?;
