@@ -96,46 +96,59 @@ impl Driver {
     fn take_outputs(&self, job: &mut Job, journal: &Journal, stage: &Stage, shuffle: ShuffleId) {
         let Some(print) = job.prints.get(&stage.id) else { return };
         let outputs = journal.take_outputs(print.print, journal.basis(&print.unstable_inputs));
-        let outputs = outputs.into_iter().filter(|output| output.map < stage.partitions);
-        let mut known: HashMap<u32, journal::Output> =
-            outputs.map(|output| (output.map, output)).collect();
+        let known: Vec<journal::Output> =
+            outputs.into_iter().filter(|output| output.map < stage.partitions).collect();
         if known.is_empty() {
             return;
         }
-        let wanted = known.values().map(|known| Wanted {
+        let wanted = known.iter().map(|known| Wanted {
             output: OutputAt { shuffle, map: known.map, attempt: known.attempt },
             executor: ExecutorId(known.executor),
             file: known.file.clone(),
         });
-        let wanted = wanted.collect();
-        let adopt = self.state.lock().workers.adopt(wanted);
+        let adopt = self.state.lock().workers.adopt(wanted.collect());
+        let adopted = adopt().into_iter().map(|(output, life)| (output.map, life));
+        let mut adopted: HashMap<u32, Life> = adopted.collect();
         let mut taken = 0;
-        for (OutputAt { map, attempt, .. }, Life { executor, incarnation }) in adopt() {
-            let Some(known) = known.remove(&map) else { continue };
-            let (sizes, digest) = (known.sizes.clone(), known.digest);
-            self.state.lock().sizes.learn(OutputAt { shuffle, map, attempt }, sizes);
-            if !print.stable {
-                journal.note_unstable(shuffle, map, &known.file);
-            }
-            if self.count_noted(stage.id, map, known.updates) {
-                let holder = Some((executor, incarnation));
-                let (stage, partition) = (stage.id, map);
-                let existing = Existing { stage, partition, attempt, holder, digest };
-                job.spec.existing.push(existing);
-                taken += 1;
-            }
-        }
-        if print.stable {
-            // What is gone has been counted, whether or not somebody will need it again. It may have been read, too.
-            for journal::Output { map: partition, attempt, digest, updates, .. } in
-                known.into_values()
-            {
-                let (stage, holder) = (stage.id, None);
-                job.spec.existing.push(Existing { stage, partition, attempt, holder, digest });
-                self.count_noted(stage, partition, updates);
-            }
+        for output in known {
+            let there = adopted.remove(&output.map);
+            let existing = self.take_output(journal, print, stage.id, output, there);
+            taken += usize::from(existing.holder.is_some());
+            job.spec.existing.push(existing);
         }
         self.publisher.resumed(job.spec.job, stage, taken);
+    }
+
+    /// What the scheduler is told of an output that an earlier run has left, and that an executor has taken over now,
+    /// or none has. The next attempt gets a later number in any case: files are called by it.
+    fn take_output(
+        &self,
+        journal: &Journal,
+        print: &StagePrint,
+        stage: StageId,
+        output: journal::Output,
+        there: Option<Life>,
+    ) -> Existing {
+        let journal::Output { map: partition, attempt, file, digest, sizes, updates, .. } = output;
+        let (at, gone) = (OutputAt { shuffle: ShuffleId(stage.0), map: partition, attempt }, None);
+        let Some(Life { executor, incarnation }) = there else {
+            // It may have been read, and what was added to accumulators counts, whether or not somebody will need it
+            // again. But of what may be made otherwise, nothing is known that will be true of it.
+            let digest = digest.filter(|_| print.stable);
+            if print.stable {
+                self.count_noted(stage, partition, updates);
+            }
+            return Existing { stage, partition, attempt, holder: gone, digest };
+        };
+        if !self.count_noted(stage, partition, updates) {
+            self.state.lock().workers.drop_output(executor, at);
+            return Existing { stage, partition, attempt, holder: gone, digest: None };
+        }
+        self.state.lock().sizes.learn(at, sizes);
+        if !print.stable {
+            journal.note_unstable(at.shuffle, partition, &file);
+        }
+        Existing { stage, partition, attempt, holder: Some((executor, incarnation)), digest }
     }
 
     /// Notes a task that counts. What does not serialise is not noted.

@@ -9,7 +9,9 @@ use millstream_planner::ids::ShuffleId;
 use millstream_shuffle::block::Codec;
 use millstream_shuffle::budget::MemoryBudget;
 use millstream_shuffle::read::Segment;
-use millstream_shuffle::store::{DirId, DirSnapshot, DirState, LocalDirs, MapKey, ShuffleStore};
+use millstream_shuffle::store::{
+    CommitOutcome, DirId, DirSnapshot, DirState, LocalDirs, MapKey, ShuffleStore, map_file_name,
+};
 
 use super::error::TaskError;
 use super::exchange::in_segment;
@@ -84,11 +86,17 @@ impl Runtime {
     /// # Errors
     /// If it is not there, or its footer does not verify. Its blocks are verified when they are read.
     pub(crate) fn adopt(&self, output: OutputAt, file: &Path) -> Result<(), TaskError> {
-        let segment = Segment::adopt(&self.dirs, file)?;
+        let OutputAt { shuffle, map, attempt } = output;
+        let name = map_file_name(shuffle.0, map, u64::from(attempt));
+        let segment = Segment::adopt(&self.dirs, file, &name)?;
         let partitions = segment.partitions();
-        let key = MapKey { shuffle: output.shuffle.0, map: output.map };
-        self.store.commit(key, u64::from(output.attempt), in_segment(segment, partitions)?);
-        Ok(())
+        let key = MapKey { shuffle: shuffle.0, map };
+        match self.store.commit(key, u64::from(attempt), in_segment(segment, partitions)?) {
+            CommitOutcome::Committed => Ok(()),
+            other => {
+                Err(TaskError::internal(format!("an earlier run's {key} is not wanted: {other:?}")))
+            }
+        }
     }
 
     /// Gives up the map outputs in a directory that has failed; says which it is, why, and what is lost.

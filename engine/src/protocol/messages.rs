@@ -146,7 +146,7 @@ pub(crate) struct Totals {
 }
 
 /// A map output on its executor.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct OutputAt {
     pub(crate) shuffle: ShuffleId,
     pub(crate) map: u32,

@@ -44,6 +44,7 @@ mod placement;
 mod planted;
 mod policy;
 mod resume;
+mod search;
 mod speculation;
 mod state;
 #[cfg(test)]
@@ -65,6 +66,7 @@ pub use messages::{Command, Event, JobSpec};
 pub use planted::PlantedBug;
 pub use policy::{JobTraits, Policy, PolicyKind, PoolShare, Rank};
 pub use resume::Existing;
+pub use search::Search;
 pub use types::{
     Capacity, ExecutorId, Incarnation, Millis, OutputLocation, StageAttempt, TaskId, TaskOutput,
 };

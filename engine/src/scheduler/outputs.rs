@@ -168,7 +168,7 @@ impl Scheduler {
         self.shared_stages.get(&shuffle.stage()).copied()
     }
 
-    fn location(&self, stage: &StageState, row: u32) -> Option<OutputLocation> {
+    pub(super) fn location(&self, stage: &StageState, row: u32) -> Option<OutputLocation> {
         let attempt = *stage.tasks.winner.get(row as usize)?;
         if attempt == NONE {
             return None;

@@ -6,9 +6,9 @@ use std::num::NonZeroU64;
 use millstream_planner::ids::StageId;
 
 use super::Scheduler;
-use super::messages::JobSpec;
+use super::messages::{Command, JobSpec};
 use super::state::{NONE, StageKey};
-use super::types::{ExecutorId, Incarnation};
+use super::types::{ExecutorId, Incarnation, OutputLocation};
 
 /// A partition that need not be computed, since an earlier run of the application has. Who submits
 /// the job has seen to it that the output is there, and that it is of this stage.
@@ -49,7 +49,22 @@ impl Scheduler {
         }
     }
 
+    /// Enters one output. What is refused goes: nobody will read it, and another may be made.
     fn take_over_one(&mut self, key: StageKey, existing: &Existing) {
+        let &Existing { partition: map, attempt, .. } = existing;
+        let Some((executor, incarnation)) = existing.holder else {
+            return self.enter(key, existing);
+        };
+        self.enter(key, existing);
+        let Some(shuffle) = self.stages[key].shuffle() else { return };
+        let row = self.stages[key].row(map);
+        let entered = row.and_then(|row| self.location(&self.stages[key], row));
+        if entered != Some(OutputLocation { executor, incarnation, attempt }) {
+            self.commands.push(Command::DropOutput { executor, shuffle, map, attempt });
+        }
+    }
+
+    fn enter(&mut self, key: StageKey, existing: &Existing) {
         let needs_holder = self.stages[key].shuffle().is_some();
         let holder = match existing.holder {
             Some((executor, incarnation)) if needs_holder => self.executor(executor, incarnation),

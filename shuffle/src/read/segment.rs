@@ -46,14 +46,14 @@ impl Segment {
         Ok(Self { inner: Arc::new(Inner { file: Source::Named(path), footer }) })
     }
 
-    /// Takes over the segment that an earlier run has left in one of these directories, checking its
-    /// footer: the segment owns its file from now on.
+    /// Takes over the segment that an earlier run has left in one of these directories under another name, checking
+    /// its footer: the segment owns its file from now on; see [`LocalDirs::adopt`].
     ///
     /// # Errors
     /// As [`Self::open`], and if the file is not there. It is left where it is then.
-    pub fn adopt(dirs: &Arc<LocalDirs>, path: &Path) -> Result<Self, SegmentError> {
+    pub fn adopt(dirs: &Arc<LocalDirs>, path: &Path, name: &str) -> Result<Self, SegmentError> {
         let footer = read_footer(path)?;
-        Ok(Self::committed(dirs.adopt(path)?, footer))
+        Ok(Self::committed(dirs.adopt(path, name)?, footer))
     }
 
     /// A segment just committed under this footer.

@@ -8,6 +8,7 @@ use crate::block::Codec;
 use crate::net::channel::Secret;
 use crate::net::fetch::{FetchFailure, FetchLimits, FetchStream, Fetcher};
 use crate::net::{AskError, Request, Want, ask};
+use crate::read::Segment;
 use crate::store::{DirSpec, Keep, KeptFor, LocalDirs, map_file_name};
 use crate::write::SegmentWriter;
 
@@ -132,6 +133,20 @@ fn what_is_over_is_removed_and_what_lives_is_not() {
     request(&service, over(5)).unwrap();
     assert!(!dir.path().join(&owner).exists());
     assert!(dir.path().join(live.owner_name().unwrap()).exists());
+}
+
+#[test]
+fn what_was_taken_over_from_an_earlier_run_is_served_as_what_this_one_has_written() {
+    let (dir, owner) = left_behind();
+    let next = executor(dir.path(), 2);
+    let left = dir.path().join(owner).join(map_file_name(SHUFFLE, 0, 2));
+    let name = map_file_name(SHUFFLE + 1, 0, 3);
+    let _adopted = Segment::adopt(&next, &left, &name).unwrap();
+    let service = service(dir.path(), A_DAY);
+    let want =
+        Want { shuffle: SHUFFLE + 1, partition: 0, maps: vec![(0, 3)], owner: next.owner_name() };
+    let peers = vec![service.local_addr().to_string()];
+    assert!(!all(&mut fetcher().fetch_from(peers, want)).unwrap().is_empty());
 }
 
 #[test]

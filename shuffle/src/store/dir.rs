@@ -94,7 +94,7 @@ impl Dir {
         self.owned.as_ref().map_or(&self.base, OwnedDir::path)
     }
 
-    /// Whether a file is in this directory, be it one of an earlier run.
+    /// Whether an earlier run of the application has left a file in this directory.
     pub(super) fn holds(&self, file: &Path) -> bool {
         self.owned.as_ref().is_some_and(|owned| owned.holds(file))
     }

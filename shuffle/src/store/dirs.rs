@@ -158,11 +158,15 @@ impl LocalDirs {
         Err(DiskError::NoneLeft { dirs: self.dirs.iter().map(Dir::report).collect() })
     }
 
-    /// Takes over a file that an earlier run has committed in one of these directories.
+    /// Takes over a file that an earlier run of the application has committed in one of these directories, be it
+    /// by another of its processes. It gets the name `name` among the files of this run, where others look for it;
+    /// when its handle goes, both names do.
     ///
     /// # Errors
-    /// If there is no such file, or its directory has no room for it in its quota.
-    pub fn adopt(self: &Arc<Self>, path: &Path) -> Result<CommittedFile, DiskError> {
+    /// If there is no such file, its directory has no room for it in its quota, or the name is taken. The file is
+    /// left where it is then.
+    pub fn adopt(self: &Arc<Self>, path: &Path, name: &str) -> Result<CommittedFile, DiskError> {
+        check_name(name)?;
         let lost = |source| DiskError::Lost { path: path.to_owned(), source };
         let dir = self.dirs.iter().find(|dir| !dir.is_failed() && dir.holds(path));
         let dir = dir.ok_or_else(|| lost(io::Error::other("it is in no directory of ours")))?;
@@ -170,11 +174,15 @@ impl LocalDirs {
         if !metadata.is_file() {
             return Err(lost(io::Error::other("it is no file")));
         }
+        let named = dir.path().join(name);
+        fs::hard_link(path, &named).map_err(lost)?;
         if !dir.charge(metadata.len()) {
+            let _ = fs::remove_file(&named);
             return Err(self.full_error(dir, metadata.len()));
         }
         dir.add_file();
-        Ok(CommittedFile::adopted(Arc::clone(self), dir.id, path.to_owned(), metadata.len()))
+        let dirs = Arc::clone(self);
+        Ok(CommittedFile::adopted(dirs, dir.id, named, path.to_owned(), metadata.len()))
     }
 
     /// No later run will want what is in these directories: they go with this process.
@@ -359,7 +367,59 @@ fn refuse_duplicates(prepared: &[io::Result<PathBuf>]) -> Result<(), DirError> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::kept::KeptFor;
     use super::*;
+
+    /// The directories that a process of an application has below `path`, for its next run.
+    fn kept(path: &Path, group: u64, member: u64, quota_bytes: Option<u64>) -> Arc<LocalDirs> {
+        let (app_name, kept_for) = ("app".to_owned(), KeptFor::NextRun);
+        let spec = DirSpec { path: path.to_owned(), quota_bytes };
+        LocalDirs::open_kept(&[spec], &Keep { app_name, group, member, kept_for }).unwrap()
+    }
+
+    /// A file that the first process of an application has left.
+    fn left_behind(path: &Path) -> PathBuf {
+        let dirs = kept(path, 5, 1, None);
+        let mut file = dirs.create("map-1-0-0").unwrap();
+        file.write_all(b"rows").unwrap();
+        let file = file.commit("map-1-0-0").unwrap();
+        dirs.end();
+        file.path().to_owned()
+    }
+
+    #[test]
+    fn what_another_process_has_left_is_taken_over_and_goes_under_both_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = left_behind(dir.path());
+        let dirs = kept(dir.path(), 5, 2, None);
+        let adopted = dirs.adopt(&file, "map-7-0-3").unwrap();
+        let named = dir.path().join(dirs.owner_name().unwrap()).join("map-7-0-3");
+        assert_eq!(
+            (adopted.path(), fs::read(&named).unwrap()),
+            (named.as_path(), b"rows".to_vec())
+        );
+        assert!(file.exists(), "a run that comes after this one looks for it there");
+        drop(adopted);
+        assert!(!file.exists() && !named.exists());
+    }
+
+    #[test]
+    fn what_is_not_taken_over_is_left_where_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = left_behind(dir.path());
+        let name = "map-7-0-3";
+        kept(dir.path(), 6, 2, None).adopt(&file, name).unwrap_err();
+        kept(dir.path(), 5, 2, Some(3)).adopt(&file, name).unwrap_err();
+        let dirs = kept(dir.path(), 5, 3, None);
+        dirs.adopt(&file.with_file_name("map-1-1-0"), name).unwrap_err();
+        dirs.adopt(&file.join("../../run-1/map-1-0-0"), name).unwrap_err();
+        fs::write(dir.path().join(dirs.owner_name().unwrap()).join(name), "taken").unwrap();
+        dirs.adopt(&file, name).unwrap_err();
+        assert_eq!(fs::read(&file).unwrap(), b"rows");
+        assert!(
+            !dir.path().join("millstream-kept-app-0000000000000005-2/run-1").join(name).exists()
+        );
+    }
 
     fn candidate(id: u32, full: bool, room: u64) -> Candidate {
         Candidate { id: DirId(id), full, room, files: 0 }

@@ -35,6 +35,8 @@ struct Entry {
     dirs: Arc<LocalDirs>,
     dir: DirId,
     path: PathBuf,
+    /// The name under which an earlier run has left it, if one has.
+    left_at: Option<PathBuf>,
     len: u64,
     /// What was taken from the quota: `len`, and more after a write that failed half way.
     charged: u64,
@@ -44,7 +46,7 @@ struct Entry {
 impl SpillFile {
     pub(super) fn new(dirs: Arc<LocalDirs>, dir: DirId, file: File, path: PathBuf) -> Self {
         let returned = Returned::ByHealthyFile;
-        let entry = Entry { dirs, dir, path, len: 0, charged: 0, returned };
+        let entry = Entry { dirs, dir, path, left_at: None, len: 0, charged: 0, returned };
         Self { file, broken: false, entry }
     }
 
@@ -111,10 +113,16 @@ impl SpillFile {
 }
 
 impl CommittedFile {
-    /// A file that an earlier run has left, of `len` bytes; its share of the quota has been taken.
-    pub(super) fn adopted(dirs: Arc<LocalDirs>, dir: DirId, path: PathBuf, len: u64) -> Self {
-        let returned = Returned::ByHealthyFile;
-        Self { entry: Entry { dirs, dir, path, len, charged: len, returned } }
+    /// A file of `len` bytes that an earlier run has left at `left_at`; its share of the quota has been taken.
+    pub(super) fn adopted(
+        dirs: Arc<LocalDirs>,
+        dir: DirId,
+        path: PathBuf,
+        left_at: PathBuf,
+        len: u64,
+    ) -> Self {
+        let (left_at, returned) = (Some(left_at), Returned::ByHealthyFile);
+        Self { entry: Entry { dirs, dir, path, left_at, len, charged: len, returned } }
     }
 
     /// The file.
@@ -196,8 +204,10 @@ impl Entry {
 impl Drop for Entry {
     fn drop(&mut self) {
         if !self.dirs.have_ended() {
-            // In a failed directory the file may be gone or out of reach; it is nobody's any more.
-            let _ = fs::remove_file(&self.path);
+            for path in self.left_at.iter().chain([&self.path]) {
+                // In a failed directory the file may be gone or out of reach; it is nobody's any more.
+                let _ = fs::remove_file(path);
+            }
         }
         self.home().release_file(self.charged, self.returned);
     }

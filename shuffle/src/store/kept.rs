@@ -241,6 +241,19 @@ pub fn is_owner_name(name: &str) -> bool {
         && run.bytes().all(|digit| digit.is_ascii_digit())
 }
 
+/// Whether a file lies in a folder of a run of the application that `root` is a kept directory of, below the same
+/// local directory; whichever of its processes it was.
+pub(super) fn is_left_by(root: &Path, file: &Path) -> bool {
+    let application = |root: &str| root.rsplit_once('-').map(|(rest, _)| rest.to_owned());
+    let Some((parent, own)) = root.parent().zip(root.file_name()) else { return false };
+    let Some(folder) = file.parent().and_then(|folder| folder.strip_prefix(parent).ok()) else {
+        return false;
+    };
+    let folder = folder.to_string_lossy();
+    let theirs = folder.split_once('/').and_then(|(root, _)| application(root));
+    is_owner_name(&folder) && theirs == application(&own.to_string_lossy())
+}
+
 fn is_marked(name: &str, kept_for: KeptFor) -> bool {
     name.strip_prefix(PREFIX).is_some_and(|rest| rest.starts_with(kept_for.mark()))
 }

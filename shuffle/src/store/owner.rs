@@ -17,7 +17,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::kept::{Keep, Taken, is_kept_still, take};
+use super::kept::{Keep, Taken, is_kept_still, is_left_by, take};
 
 pub(super) const PREFIX: &str = "millstream-";
 pub(super) const RECORD: &str = ".owner";
@@ -134,9 +134,9 @@ impl OwnedDir {
         self.path.strip_prefix(self.root.parent()?).ok()
     }
 
-    /// Whether a file lies in it, be it of this run or of an earlier one.
+    /// Whether a file was left beside it, or in it, by a run of its application.
     pub(super) fn holds(&self, file: &Path) -> bool {
-        file.starts_with(&self.root)
+        is_left_by(&self.root, file)
     }
 
     /// No later run will want it.

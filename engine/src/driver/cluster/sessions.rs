@@ -76,6 +76,8 @@ pub(super) struct Table {
     pub(super) memory_bytes: HashMap<ExecutorId, u64>,
     /// How often executors were asked to take something over.
     pub(super) requests: u64,
+    /// How often executors were looked for that have yet to come.
+    pub(super) looks: u32,
     /// Who waits for executors to take over what an earlier run has left, by the number of the request.
     pub(super) adopting: HashMap<u64, (Life, Sender<(Life, Vec<OutputAt>)>)>,
     /// Who serves the map outputs of executors that are no more.
@@ -197,9 +199,16 @@ impl Table {
 
     /// An executor has taken over what it was asked for, as far as it is there.
     pub(super) fn adopted(&mut self, request: u64, life: Life, outputs: Vec<OutputAt>) {
-        if let Some((_, waiting)) = self.adopting.remove(&request) {
+        match self.adopting.remove(&request) {
             // Who has waited long enough has gone.
-            let _ = waiting.send((life, outputs));
+            Some((_, waiting)) => drop(waiting.send((life, outputs))),
+            // Nobody counts on it any more, and another may have it.
+            None => {
+                let session = self.session(life).into_iter();
+                session.for_each(|session| {
+                    outputs.iter().for_each(|output| session.say(ToExecutor::DropOutput(*output)));
+                });
+            }
         }
     }
 

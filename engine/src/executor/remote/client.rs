@@ -22,7 +22,7 @@ use millstream_shuffle::net::channel::Access;
 use millstream_shuffle::net::fetch::{FetchLimits, Fetcher};
 use millstream_shuffle::net::serve::{BlockServer, ServeLimits};
 use millstream_shuffle::net::{Request, ask};
-use millstream_shuffle::store::{Keep, KeptFor, LocalDirs};
+use millstream_shuffle::store::{Keep, KeptFor, LocalDirs, remove_application};
 use tonic::Streaming;
 
 use super::inbox::{Inbox, Running, Then, tell_of_failed_dirs};
@@ -263,6 +263,10 @@ async fn attend(
             Then::Stop { keep } => {
                 if !keep {
                     runtime.dirs.discard();
+                    // And what those of this machine have left that are no more.
+                    let dirs = runtime.dirs.snapshot().dirs.into_iter();
+                    let paths: Vec<_> = dirs.map(|dir| dir.path).collect();
+                    remove_application(&paths, &welcome.app_name, welcome.group);
                 }
                 return Ok(End::Done);
             }
