@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -21,6 +22,7 @@ use serde_json::Value;
 
 millstream_tests::executor_role!();
 
+const SECRET: &str = "a secret of sixteen or more";
 const LOCAL: &str = "local[2]";
 const CLUSTER: &str = "local-cluster[2,1,256m]";
 
@@ -34,13 +36,13 @@ const TASK: Duration = Duration::from_millis(15);
 #[derive(Clone)]
 struct Setup {
     dir: PathBuf,
-    master: &'static str,
+    master: String,
     app_name: &'static str,
 }
 
 impl Setup {
-    fn new(dir: &Path, master: &'static str) -> Self {
-        let setup = Self { dir: dir.to_owned(), master, app_name: "resumed" };
+    fn new(dir: &Path, master: &str) -> Self {
+        let setup = Self { dir: dir.to_owned(), master: master.to_owned(), app_name: "resumed" };
         fs::create_dir_all(setup.dir.join("in")).unwrap();
         fs::create_dir_all(setup.dir.join("local")).unwrap();
         (0..FILES).for_each(|file| setup.write_input(file, 0));
@@ -60,7 +62,7 @@ impl Setup {
 
     fn command(&self, run: u32) -> Command {
         let mut command = child::command("program", "resume").unwrap();
-        command.env("RESUME_DIR", &self.dir).env("RESUME_MASTER", self.master);
+        command.env("RESUME_DIR", &self.dir).env("RESUME_MASTER", &self.master);
         command.env("RESUME_APP", self.app_name).env("RESUME_RUN", run.to_string());
         command.stdout(Stdio::null());
         command
@@ -110,6 +112,7 @@ impl Setup {
                     told.refused = event["refused"].as_str().map(str::to_owned);
                 }
                 Some("task_failed") => told.failed += 1,
+                Some("executor_joined") => told.joined += 1,
                 _ => {}
             }
         }
@@ -169,6 +172,7 @@ struct Run {
     /// Partitions that were taken over.
     resumed: u64,
     failed: u32,
+    joined: u32,
     refused: Option<String>,
 }
 
@@ -197,6 +201,10 @@ fn program() -> Result<(), Error> {
         .partitions(FILES)
         .quiet(true)
         .build()?;
+    let executors = std::env::var("RESUME_EXECUTORS").map_or(0, |count| count.parse().unwrap());
+    while context.demand().executors.len() < executors {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     let read = context.accumulator::<u64>();
     let lines = context.text_file(dir.join("in").to_string_lossy())?;
     let numbers = lines.map_with(read.clone(), |read, line| {
@@ -316,17 +324,22 @@ fn a_driver_killed_at_any_moment_resumes_on_processes() {
     killed_drivers_resume(CLUSTER);
 }
 
-/// An application that was killed when its first exchange had been written.
-fn killed_after_the_first_stage(setup: &Setup) -> Run {
-    let mut child = setup.start(0);
+/// Waits for something to show in the log of a run that is under way.
+fn wait(setup: &Setup, run: u32, child: &mut Child, such: impl Fn(&Run) -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
-    while setup.run(0).finished.len() < 2 {
+    while !such(&setup.run(run)) {
         assert!(
             Instant::now() < deadline && child.try_wait().unwrap().is_none(),
             "it has to be slow"
         );
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// An application that was killed when its first exchange had been written.
+fn killed_after_the_first_stage(setup: &Setup) -> Run {
+    let mut child = setup.start(0);
+    wait(setup, 0, &mut child, |run| run.finished.len() >= 2);
     child.kill().unwrap();
     child.wait().unwrap();
     setup.run(0)
@@ -386,6 +399,91 @@ fn what_a_failed_run_has_written_is_there_for_the_next() {
         assert_eq!(run.started.get(&sums), None, "{master}: {run:?}");
         setup.check();
     }
+}
+
+/// An executor that comes by itself, as on a machine of its own.
+fn executor(setup: &Setup, machine: &str) -> Child {
+    let dirs = setup.dir.join("local").join(machine);
+    fs::create_dir_all(&dirs).unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(ARGS).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.env("MILLSTREAM_DRIVER", setup.master.trim_start_matches("cluster://"));
+    command.env("MILLSTREAM_SECRET", SECRET).env("MILLSTREAM_LOCAL_DIRS", dirs);
+    command.env("MILLSTREAM_SLOTS", "1").env("MILLSTREAM_MEMORY", "64m");
+    command.spawn().unwrap()
+}
+
+/// Starts a run and executors that join it in this order.
+fn start_on(setup: &Setup, run: u32, machines: [&str; 2]) -> (Child, Vec<Child>) {
+    let mut command = setup.command(run);
+    command.env("MILLSTREAM_SECRET", SECRET).env("RESUME_EXECUTORS", "2");
+    let mut driver = command.spawn().unwrap();
+    let executors = (1..).zip(machines).map(|(count, machine)| {
+        let executor = executor(setup, machine);
+        wait(setup, run, &mut driver, |run| run.joined >= count);
+        executor
+    });
+    let executors = executors.collect();
+    (driver, executors)
+}
+
+#[test]
+fn executors_that_come_in_another_order_find_what_they_have_left() {
+    let home = tempfile::tempdir().unwrap();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let setup = Setup::new(home.path(), &format!("cluster://127.0.0.1:{port}"));
+    let (mut driver, executors) = start_on(&setup, 0, ["a", "b"]);
+    wait(&setup, 0, &mut driver, |run| run.finished.len() >= 2);
+    for mut process in [driver].into_iter().chain(executors) {
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
+    let maps = |machine: &str| {
+        let files = files_below(&setup.dir.join("local").join(machine));
+        files.iter().filter(|file| file.to_string_lossy().contains("/map-")).count()
+    };
+    assert!(maps("a") > 0 && maps("b") > 0, "both have something to find");
+    let finished = setup.run(0).finished;
+
+    let (driver, executors) = start_on(&setup, 1, ["b", "a"]);
+    for mut process in [driver].into_iter().chain(executors) {
+        let status = process.wait().unwrap();
+        assert!(status.success(), "{status}");
+    }
+    let run = setup.run(1);
+    let again: Vec<_> = finished.keys().filter(|stage| run.started.contains_key(stage)).collect();
+    assert!(again.is_empty() && run.resumed >= u64::from(FILES), "{again:?} again: {run:?}");
+    setup.check();
+}
+
+#[test]
+fn what_a_job_or_a_thread_has_left_undone_is_for_the_next_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let build = || {
+        let builder = Context::builder().app_name("undone").master("local[1]").quiet(true);
+        builder.journal(dir.path().join("journal")).local_dir(dir.path(), None).build().unwrap()
+    };
+    let is_left = || !files_below(&dir.path().join("journal")).is_empty();
+
+    let context = build();
+    // The panic is the failure of a user's code, which this program survives.
+    context.range(0..1, 1).for_each(|_| panic!("this job fails")).unwrap_err();
+    assert_eq!(context.range(0..10, 2).count().unwrap(), 10);
+    drop(context);
+    assert!(is_left(), "the last job has not failed, but one has");
+
+    let context = build();
+    let handle = context.clone();
+    let thread = std::thread::spawn(move || {
+        let _handle = handle;
+        panic!("in a thread of the program's");
+    });
+    thread.join().unwrap_err();
+    drop(context);
+    assert!(is_left(), "the last handle has not gone in a panic, but one has");
+
+    drop(build());
+    assert!(!is_left());
 }
 
 #[test]

@@ -56,6 +56,14 @@ pub(crate) struct Scope {
     pub(crate) adaptive: Option<Arc<Adaptive>>,
 }
 
+impl Drop for Context {
+    fn drop(&mut self) {
+        if let Some(journal) = self.inner.driver().journal() {
+            journal.handle_dropped();
+        }
+    }
+}
+
 impl Context {
     /// Settings to start from.
     #[must_use]

@@ -39,6 +39,7 @@ pub(crate) struct Driver {
     /// Programs have to travel.
     portable: bool,
     pub(super) journal: Option<Journal>,
+    taking_over: Mutex<()>,
     /// Shuffles that no later job reads, and whose outputs may be for a next run.
     unreleased: Mutex<Vec<ShuffleId>>,
 }
@@ -116,6 +117,7 @@ impl Driver {
             publisher,
             portable,
             journal,
+            taking_over: Mutex::default(),
             unreleased: Mutex::default(),
         });
         // The link is this driver's alone, and empty until now.
@@ -133,6 +135,8 @@ impl Driver {
     pub(crate) fn submit(&self, mut job: Job) -> Receiver<Result<(), JobError>> {
         let (done, end) = bounded(1);
         self.publisher.job_submitted(&job.spec, &job.name);
+        // What one job has found is the scheduler's before the next one looks.
+        let _one_at_a_time = self.journal.as_ref().map(|_| self.taking_over.lock());
         self.take_over(&mut job);
         let Job { spec, name: _, group, programs, sink, prints } = job;
         if self.portable
@@ -173,7 +177,7 @@ impl Driver {
     pub(crate) fn release_shuffle(&self, shuffle: ShuffleId) {
         let mut unreleased = self.unreleased.lock();
         unreleased.push(shuffle);
-        if self.journal.as_ref().is_some_and(Journal::is_wanted) {
+        if self.journal.as_ref().is_some_and(Journal::seems_to_fail) {
             return;
         }
         let shuffles = std::mem::take(&mut *unreleased);

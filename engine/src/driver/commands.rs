@@ -193,11 +193,13 @@ impl Driver {
         litter: &mut Litter,
     ) {
         if let Some(submitted) = state.jobs.remove(&job) {
-            if let Some(result) = submitted.graph.result() {
-                self.counted.forget(result.id);
-            }
-            if let Some(journal) = &self.journal {
-                journal.job_ended(result.is_err());
+            if let Some(last) = submitted.graph.result() {
+                self.counted.forget(last.id);
+                if let (Some(journal), Some(print)) =
+                    (&self.journal, submitted.prints.get(&last.id))
+                {
+                    journal.job_ended(print.print, result.is_err());
+                }
             }
             state.workers.job_over(job);
             litter.jobs.push((submitted, result));

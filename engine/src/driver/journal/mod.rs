@@ -22,7 +22,7 @@ mod file;
 mod known;
 mod records;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -71,7 +71,11 @@ struct Inner {
     /// Of shuffles that a second run may make otherwise: which files are their outputs.
     unstable: HashMap<ShuffleId, BTreeMap<u32, u64>>,
     /// The last job to end has failed.
-    failed: bool,
+    last_failed: bool,
+    /// The jobs that have failed, and have not been done since.
+    failed: HashSet<Print>,
+    /// Somebody has let go of the application in a panic.
+    panicked: bool,
 }
 
 impl Journal {
@@ -107,9 +111,17 @@ impl Journal {
         drop(wanted);
         let begun = Entry::Begun { version: JOURNAL_VERSION, build };
         file.rewrite(std::iter::once(begun).chain(known.entries()))?;
-        let (outputs, results) = known.len();
+        let outputs = known.files_of_outputs().into_iter().filter(|file| may_exist(file)).count();
+        let results = known.results_len();
         let found = Found { path: file.path().to_owned(), outputs, results, refused };
-        let inner = Inner { file, known, unstable: HashMap::new(), failed: false };
+        let inner = Inner {
+            file,
+            known,
+            unstable: HashMap::new(),
+            last_failed: false,
+            failed: HashSet::new(),
+            panicked: false,
+        };
         Ok(Self { keep, dirs, found, inner: Mutex::new(inner) })
     }
 
@@ -185,15 +197,33 @@ impl Journal {
         self.inner.lock().known.has_files(print)
     }
 
-    /// A job has come to its end.
-    pub(crate) fn job_ended(&self, failed: bool) {
-        self.inner.lock().failed = failed;
+    /// A job has come to its end: the one whose last stage has this print.
+    pub(crate) fn job_ended(&self, print: Print, failed: bool) {
+        let mut inner = self.inner.lock();
+        inner.last_failed = failed;
+        match failed {
+            true => inner.failed.insert(print),
+            false => inner.failed.remove(&print),
+        };
     }
 
-    /// Whether the application ends with something left to do for a next run: it is unwinding from a
-    /// panic, or its last job has failed.
+    /// A handle of the application goes; in a panic, if its thread is unwinding.
+    pub(crate) fn handle_dropped(&self) {
+        if std::thread::panicking() {
+            self.inner.lock().panicked = true;
+        }
+    }
+
+    /// Whether the program seems to be ending with a failure, which it may turn out to go on after.
+    pub(crate) fn seems_to_fail(&self) -> bool {
+        std::thread::panicking() || self.inner.lock().last_failed
+    }
+
+    /// Whether an application that ends has left something to do for a next run: one of its threads has panicked, or a
+    /// job has failed and has not been done since.
     pub(crate) fn is_wanted(&self) -> bool {
-        std::thread::panicking() || self.inner.lock().failed
+        let inner = self.inner.lock();
+        std::thread::panicking() || inner.panicked || !inner.failed.is_empty()
     }
 
     /// Removes the journal and the files that it names; to be called when no executor lives.
@@ -225,6 +255,62 @@ mod tests {
         journal.note_unstable(shuffle, 1, Path::new("b"));
         assert_eq!(journal.basis(&[shuffle]), basis);
         assert_eq!(journal.basis(&[]), 0);
+    }
+
+    #[test]
+    fn outputs_whose_files_are_gone_are_not_said_to_be_found() {
+        let (dir, local) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let dirs = || vec![local.path().to_owned()];
+        let journal = Journal::open(dir.path(), "app", 1, dirs()).unwrap();
+        let there = local.path().join("there");
+        std::fs::write(&there, "rows").unwrap();
+        let elsewhere = PathBuf::from("/of/another/machine");
+        for (map, file) in (0..).zip([there, local.path().join("gone"), elsewhere]) {
+            // The last one may be there; of the one that is gone, its digest is still of use.
+            journal.output(Output {
+                print: 1,
+                basis: 0,
+                map,
+                attempt: 0,
+                executor: 0,
+                file,
+                digest: std::num::NonZeroU64::new(7),
+                sizes: Vec::new(),
+                updates: Vec::new(),
+            });
+        }
+        drop(journal);
+        let next = Journal::open(dir.path(), "app", 1, dirs()).unwrap();
+        assert_eq!(next.found().outputs, 2);
+        assert_eq!(next.take_outputs(1, 0).len(), 3);
+    }
+
+    #[test]
+    fn what_any_job_or_thread_has_left_undone_is_for_the_next_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = open(dir.path(), 1);
+        assert!(!journal.is_wanted());
+        journal.job_ended(1, true);
+        journal.job_ended(2, false);
+        assert!(journal.is_wanted() && !journal.seems_to_fail());
+        journal.job_ended(1, false);
+        assert!(!journal.is_wanted(), "it was done in the end");
+        std::thread::scope(|scope| {
+            let unwinds = scope.spawn(|| {
+                let _handle = Handle(&journal);
+                panic!("in a thread that is not the last");
+            });
+            unwinds.join().unwrap_err();
+        });
+        assert!(journal.is_wanted());
+    }
+
+    struct Handle<'a>(&'a Journal);
+
+    impl Drop for Handle<'_> {
+        fn drop(&mut self) {
+            self.0.handle_dropped();
+        }
     }
 
     #[test]
