@@ -29,8 +29,8 @@ pub(crate) fn save(context: &Context, gate: &Gate, out: &Path) -> Result<(), Err
     rows.save_as_text(out).map(drop)
 }
 
-/// Demands that an output is complete and single, with nothing beside it.
-pub(crate) fn is_single_and_complete(out: &Path) {
+/// The lines of an output by partition, each of which has to be there once, with nothing beside it.
+pub(crate) fn lines_of(out: &Path) -> Vec<Vec<String>> {
     let mut names: Vec<String> = std::fs::read_dir(out)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -41,14 +41,17 @@ pub(crate) fn is_single_and_complete(out: &Path) {
     let plain = |name: &String| name.split('.').next().unwrap_or_default().to_owned();
     let stems: Vec<String> = names.iter().map(plain).collect();
     assert_eq!(stems, known, "{names:?}");
-    let rows: Vec<i64> = names
-        .iter()
-        .filter(|name| name.starts_with("part-"))
-        .flat_map(|name| {
-            let text = std::fs::read_to_string(out.join(name)).unwrap();
-            text.lines().map(|line| line.parse().unwrap()).collect::<Vec<i64>>()
-        })
-        .collect();
+    let lines = |name: &String| {
+        let text = std::fs::read_to_string(out.join(name)).unwrap();
+        text.lines().map(str::to_owned).collect()
+    };
+    names.iter().filter(|name| name.starts_with("part-")).map(lines).collect()
+}
+
+/// Demands that an output is complete and single, with nothing beside it.
+pub(crate) fn is_single_and_complete(out: &Path) {
+    let lines = lines_of(out).concat();
+    let rows: Vec<i64> = lines.iter().map(|line| line.parse().unwrap()).collect();
     assert_eq!(rows, (0..ROWS).collect::<Vec<_>>());
 }
 
