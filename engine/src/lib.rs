@@ -39,6 +39,12 @@ mod operators;
 mod protocol;
 mod rdd;
 pub mod scheduler;
+/// What the simulation drives beside the scheduler.
+#[cfg(feature = "planted-bugs")]
+#[doc(hidden)]
+pub mod rehearsal {
+    pub use crate::driver::{Rehearsed, RehearsedOutput, RehearsedStage};
+}
 mod shared;
 pub mod text;
 #[cfg(feature = "tool")]

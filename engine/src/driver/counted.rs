@@ -234,18 +234,11 @@ mod tests {
     fn journal(dir: &Path) -> Journal {
         let open = || Journal::open(dir, "counted", 1, Vec::new()).unwrap();
         let first = open();
+        let stage = StagePrint { print: PRINT, stable: true, unstable_inputs: Vec::new() };
         for map in 0..PARTITIONS {
-            first.output(Noted {
-                print: PRINT,
-                basis: 0,
-                map,
-                attempt: 0,
-                executor: 1,
-                file: PathBuf::from("map"),
-                digest: None,
-                sizes: Vec::new(),
-                updates: vec![(ACCUMULATOR, postcard::to_stdvec(&ADDS).unwrap())],
-            });
+            let (file, executor) = (PathBuf::from("map"), 1);
+            let updates = vec![(ACCUMULATOR, postcard::to_stdvec(&ADDS).unwrap())];
+            first.output(&stage, MAPS, Noted { map, executor, file, updates, ..Noted::default() });
         }
         drop(first);
         open()

@@ -22,6 +22,8 @@ pub(crate) use actor::Driver;
 pub(crate) use cluster::{ClusterSettings, Spawn, start_cluster};
 pub(crate) use job::{Job, JobSink};
 pub(crate) use journal::{Journal, Print};
+#[cfg(feature = "planted-bugs")]
+pub use journal::{Rehearsed, RehearsedOutput, RehearsedStage};
 pub(crate) use local::{LOCAL, start_local};
 pub(crate) use publish::{Publisher, PublisherConfig};
 pub(crate) use resume::StagePrint;

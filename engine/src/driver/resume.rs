@@ -95,9 +95,8 @@ impl Driver {
 
     fn take_outputs(&self, job: &mut Job, journal: &Journal, stage: &Stage, shuffle: ShuffleId) {
         let Some(print) = job.prints.get(&stage.id) else { return };
-        let outputs = journal.take_outputs(print.print, journal.basis(&print.unstable_inputs));
-        let known: Vec<journal::Output> =
-            outputs.into_iter().filter(|output| output.map < stage.partitions).collect();
+        let mut known = journal.take_outputs(print);
+        known.retain(|output| output.map < stage.partitions);
         if known.is_empty() {
             return;
         }
@@ -120,35 +119,33 @@ impl Driver {
     }
 
     /// What the scheduler is told of an output that an earlier run has left, and that an executor has taken over now,
-    /// or none has. The next attempt gets a later number in any case: files are called by it.
+    /// or none has.
     fn take_output(
         &self,
         journal: &Journal,
         print: &StagePrint,
         stage: StageId,
-        output: journal::Output,
+        mut output: journal::Output,
         there: Option<Life>,
     ) -> Existing {
-        let journal::Output { map: partition, attempt, file, digest, sizes, updates, .. } = output;
-        let (at, gone) = (OutputAt { shuffle: ShuffleId(stage.0), map: partition, attempt }, None);
-        let Some(Life { executor, incarnation }) = there else {
-            // It may have been read, and what was added to accumulators counts, whether or not somebody will need it
-            // again. But of what may be made otherwise, nothing is known that will be true of it.
-            let digest = digest.filter(|_| print.stable);
-            if print.stable {
-                self.count_noted(stage, partition, updates);
+        let updates = std::mem::take(&mut output.updates);
+        let at = OutputAt { shuffle: ShuffleId(stage.0), map: output.map, attempt: output.attempt };
+        match there {
+            // What was added to accumulators counts, whether or not somebody will need the output again.
+            None if print.stable => drop(self.count_noted(stage, output.map, updates)),
+            None => {}
+            Some(life) if self.count_noted(stage, output.map, updates) => {
+                self.state.lock().sizes.learn(at, std::mem::take(&mut output.sizes));
+                return journal.taken(
+                    print,
+                    stage,
+                    &output,
+                    Some((life.executor, life.incarnation)),
+                );
             }
-            return Existing { stage, partition, attempt, holder: gone, digest };
-        };
-        if !self.count_noted(stage, partition, updates) {
-            self.state.lock().workers.drop_output(executor, at);
-            return Existing { stage, partition, attempt, holder: gone, digest: None };
+            Some(life) => self.state.lock().workers.drop_output(life.executor, at),
         }
-        self.state.lock().sizes.learn(at, sizes);
-        if !print.stable {
-            journal.note_unstable(at.shuffle, partition, &file);
-        }
-        Existing { stage, partition, attempt, holder: Some((executor, incarnation)), digest }
+        journal.taken(print, stage, &output, None)
     }
 
     /// Notes a task that counts. What does not serialise is not noted.
@@ -182,20 +179,18 @@ impl Driver {
             }
         };
         let Some(file) = file else { return };
-        if !print.stable {
-            journal.note_unstable(ShuffleId(stage.0), partition, &file);
-        }
-        journal.output(journal::Output {
-            print: print.print,
-            basis: journal.basis(&print.unstable_inputs),
-            map: partition,
+        let (map, executor, sizes) = (partition, executor.0, sizes.clone());
+        let output = journal::Output {
+            map,
             attempt,
-            executor: executor.0,
+            executor,
             file,
             digest,
-            sizes: sizes.clone(),
+            sizes,
             updates,
-        });
+            ..journal::Output::default()
+        };
+        journal.output(print, stage, output);
     }
 }
 

@@ -28,12 +28,16 @@ pub enum PlantedBug {
     KeepGrantOfDeadAttempt,
     /// A second run of a map task is not held against the first.
     TrustSecondRuns,
+    /// The attempts of an earlier run are not counted: files of this one get their names.
+    ForgetEarlierAttempts,
+    /// An output of an earlier run is entered with whatever life its executor has now.
+    TakeOverFromDeadLife,
 }
 
 #[cfg(any(test, feature = "planted-bugs"))]
 impl PlantedBug {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::AcceptStaleAttempt,
         Self::KeepOutputsOfLostExecutor,
         Self::GrantTwice,
@@ -44,5 +48,7 @@ impl PlantedBug {
         Self::OvercommitMemory,
         Self::KeepGrantOfDeadAttempt,
         Self::TrustSecondRuns,
+        Self::ForgetEarlierAttempts,
+        Self::TakeOverFromDeadLife,
     ];
 }

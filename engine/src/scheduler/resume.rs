@@ -7,6 +7,7 @@ use millstream_planner::ids::StageId;
 
 use super::Scheduler;
 use super::messages::{Command, JobSpec};
+use super::planted::PlantedBug;
 use super::state::{NONE, StageKey};
 use super::types::{ExecutorId, Incarnation, OutputLocation};
 
@@ -67,23 +68,28 @@ impl Scheduler {
     fn enter(&mut self, key: StageKey, existing: &Existing) {
         let needs_holder = self.stages[key].shuffle().is_some();
         let holder = match existing.holder {
+            Some((executor, _))
+                if needs_holder && self.planted(PlantedBug::TakeOverFromDeadLife) =>
+            {
+                self.executors_by_id.get(&executor).copied()
+            }
             Some((executor, incarnation)) if needs_holder => self.executor(executor, incarnation),
             None if needs_holder => None,
             None if !self.stages[key].commits() => Some(NONE as usize),
             _ => return,
         };
+        let reuses_names = self.planted(PlantedBug::ForgetEarlierAttempts);
         let stage = &mut self.stages[key];
-        if stage.is_active() {
-            return;
-        }
         stage.allocate();
         let Some(row) = stage.row(existing.partition) else { return };
-        if !stage.tasks.is_missing(row) {
+        if !reuses_names {
+            let attempts = &mut stage.tasks.attempts[row as usize];
+            *attempts = (*attempts).max(existing.attempt.saturating_add(1));
+        }
+        if stage.is_active() || !stage.tasks.is_missing(row) {
             return;
         }
         stage.tasks.differs(row, existing.digest);
-        let attempts = &mut stage.tasks.attempts[row as usize];
-        *attempts = (*attempts).max(existing.attempt.saturating_add(1));
         if let Some(holder) = holder {
             stage.tasks.win(row, existing.attempt, holder);
             stage.version += 1;

@@ -504,9 +504,13 @@ fn what_an_earlier_run_has_left_is_not_computed_again_and_comes_back_when_it_is_
     // The holder of the last one is not there any more.
     spec.existing = vec![left(0, 0), left(1, 0), left(2, 7)];
     rig.feed(Event::JobSubmitted(spec));
+    let drops = |c: &&Command| matches!(c, Command::DropOutput { .. });
+    let (executor, shuffle) = (ExecutorId(7), ShuffleId(1));
+    let refused = Command::DropOutput { executor, shuffle, map: 2, attempt: 4 };
+    assert_eq!(rig.last.iter().filter(drops).collect::<Vec<_>>(), [&refused]);
     assert!(rig.has(|c| matches!(c, Command::StageStarted { tasks: 1, skipped: 2, .. })));
     assert_eq!(rig.running.len(), 1);
-    assert_eq!(rig.running[0].1.partition, 2);
+    assert_eq!((rig.running[0].1.partition, rig.running[0].1.attempt), (2, 5));
     rig.finish(0, MAP);
     assert_eq!(rig.running[0].1.stage, StageId(2));
 

@@ -21,13 +21,15 @@
 mod file;
 mod known;
 mod records;
+#[cfg(feature = "planted-bugs")]
+mod rehearsed;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use millstream_planner::ids::ShuffleId;
+use millstream_planner::ids::{ShuffleId, StageId};
 use millstream_planner::physical::PartSize;
 use millstream_shuffle::store::{Keep, KeptFor, prune_kept, remove_kept};
 use parking_lot::Mutex;
@@ -36,7 +38,12 @@ use xxhash_rust::xxh3::xxh3_64;
 use self::file::{JournalFile, failed};
 use self::known::Known;
 use self::records::{Entry, JOURNAL_VERSION};
+use super::resume::StagePrint;
 use crate::error::Error;
+use crate::scheduler::{ExecutorId, Existing, Incarnation};
+
+#[cfg(feature = "planted-bugs")]
+pub use rehearsed::{Rehearsed, RehearsedOutput, RehearsedStage};
 
 pub(crate) use records::{Output, Print, Updates, Value};
 
@@ -136,7 +143,7 @@ impl Journal {
 
     /// Stands for the outputs of shuffles that a second run may make otherwise: a stage that has read
     /// them is taken over with exactly these. 0 if there are none.
-    pub(crate) fn basis(&self, unstable: &[ShuffleId]) -> u64 {
+    fn basis(&self, unstable: &[ShuffleId]) -> u64 {
         if unstable.is_empty() {
             return 0;
         }
@@ -153,12 +160,18 @@ impl Journal {
     }
 
     /// Notes which file the output of a map is, of a shuffle that a second run may make otherwise.
-    pub(crate) fn note_unstable(&self, shuffle: ShuffleId, map: u32, file: &Path) {
+    fn note_unstable(&self, shuffle: ShuffleId, map: u32, file: &Path) {
         let file = xxh3_64(file.as_os_str().as_encoded_bytes());
         self.inner.lock().unstable.entry(shuffle).or_default().insert(map, file);
     }
 
-    pub(crate) fn output(&self, output: Output) {
+    /// Notes a map output of a stage that counts. What it was made of is the present inputs.
+    pub(crate) fn output(&self, print: &StagePrint, stage: StageId, output: Output) {
+        if !print.stable {
+            self.note_unstable(ShuffleId(stage.0), output.map, &output.file);
+        }
+        let basis = self.basis(&print.unstable_inputs);
+        let output = Output { print: print.print, basis, ..output };
         self.inner.lock().file.append(&Entry::Output(output));
     }
 
@@ -171,9 +184,29 @@ impl Journal {
         self.inner.lock().file.append(&Entry::Files { print });
     }
 
-    /// The map outputs of a stage that earlier runs have left; each is handed out once.
-    pub(crate) fn take_outputs(&self, print: Print, basis: u64) -> Vec<Output> {
-        self.inner.lock().known.take_outputs(print, basis)
+    /// The map outputs of a stage that earlier runs have left, made from its present inputs; each is handed out
+    /// once, in the order of maps.
+    pub(crate) fn take_outputs(&self, print: &StagePrint) -> Vec<Output> {
+        let basis = self.basis(&print.unstable_inputs);
+        self.inner.lock().known.take_outputs(print.print, basis)
+    }
+
+    /// What the scheduler is told of an output that has been handed out: who has taken it over, if somebody has. The
+    /// next attempt gets a later number in any case, since files are called by it.
+    pub(crate) fn taken(
+        &self,
+        print: &StagePrint,
+        stage: StageId,
+        output: &Output,
+        holder: Option<(ExecutorId, Incarnation)>,
+    ) -> Existing {
+        if holder.is_some() && !print.stable {
+            self.note_unstable(ShuffleId(stage.0), output.map, &output.file);
+        }
+        // One that is gone may have been read. Of what may be made otherwise, the next need not be held against it:
+        // what has read it is not taken over.
+        let digest = output.digest.filter(|_| holder.is_some() || print.stable);
+        Existing { stage, partition: output.map, attempt: output.attempt, holder, digest }
     }
 
     /// What each of the map tasks of a stage had written in earlier runs into each partition; `None` if it is not known
@@ -262,27 +295,19 @@ mod tests {
         let (dir, local) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let dirs = || vec![local.path().to_owned()];
         let journal = Journal::open(dir.path(), "app", 1, dirs()).unwrap();
+        let stage = StagePrint { print: 1, stable: true, unstable_inputs: Vec::new() };
         let there = local.path().join("there");
         std::fs::write(&there, "rows").unwrap();
         let elsewhere = PathBuf::from("/of/another/machine");
         for (map, file) in (0..).zip([there, local.path().join("gone"), elsewhere]) {
             // The last one may be there; of the one that is gone, its digest is still of use.
-            journal.output(Output {
-                print: 1,
-                basis: 0,
-                map,
-                attempt: 0,
-                executor: 0,
-                file,
-                digest: std::num::NonZeroU64::new(7),
-                sizes: Vec::new(),
-                updates: Vec::new(),
-            });
+            let digest = std::num::NonZeroU64::new(7);
+            journal.output(&stage, StageId(2), Output { map, file, digest, ..Output::default() });
         }
         drop(journal);
         let next = Journal::open(dir.path(), "app", 1, dirs()).unwrap();
         assert_eq!(next.found().outputs, 2);
-        assert_eq!(next.take_outputs(1, 0).len(), 3);
+        assert_eq!(next.take_outputs(&stage).len(), 3);
     }
 
     #[test]

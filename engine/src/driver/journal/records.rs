@@ -36,7 +36,7 @@ pub(super) enum Entry {
 }
 
 /// A map output that counts.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Output {
     /// Of its stage.
     pub(crate) print: Print,
