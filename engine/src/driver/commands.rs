@@ -125,6 +125,9 @@ impl Driver {
                 Command::ReleaseOutputs { shuffle } => {
                     self.counted.forget(shuffle.stage());
                     state.sizes.forget(shuffle);
+                    if let Some(journal) = &self.journal {
+                        journal.forget(shuffle);
+                    }
                     state.workers.drop_shuffle(shuffle);
                 }
                 Command::ExecutorRemoved { executor, incarnation, .. } => {

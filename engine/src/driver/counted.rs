@@ -173,7 +173,7 @@ mod tests {
                 stage(MAPS, Vec::new(), maps),
                 stage(StageId(2), vec![input], StageOutput::Result),
             ];
-            let print = StagePrint { print: PRINT, stable: true, unstable_inputs: Vec::new() };
+            let print = StagePrint { print: PRINT, stable: true, inputs: Vec::new() };
             let end = self.driver.submit(Job {
                 spec: JobSpec::new(JOB, Arc::new(StageGraph { stages })),
                 name: "count".to_owned(),
@@ -234,7 +234,7 @@ mod tests {
     fn journal(dir: &Path) -> Journal {
         let open = || Journal::open(dir, "counted", 1, Vec::new()).unwrap();
         let first = open();
-        let stage = StagePrint { print: PRINT, stable: true, unstable_inputs: Vec::new() };
+        let stage = StagePrint { print: PRINT, stable: true, inputs: Vec::new() };
         for map in 0..PARTITIONS {
             let (file, executor) = (PathBuf::from("map"), 1);
             let updates = vec![(ACCUMULATOR, postcard::to_stdvec(&ADDS).unwrap())];

@@ -26,8 +26,8 @@ pub(crate) struct StagePrint {
     /// Whether a second run is sure to give the same: neither the stage nor what it reads is
     /// indeterminate.
     pub(crate) stable: bool,
-    /// The shuffles it reads that a second run may make otherwise.
-    pub(crate) unstable_inputs: Vec<ShuffleId>,
+    /// The shuffles it reads.
+    pub(crate) inputs: Vec<ShuffleId>,
 }
 
 impl Driver {
@@ -40,7 +40,14 @@ impl Driver {
     pub(super) fn take_over(&self, job: &mut Job) {
         let Some(journal) = &self.journal else { return };
         let graph = Arc::clone(&job.spec.graph);
-        let results = graph.result().map_or(0, |stage| self.take_results(job, journal, stage));
+        // Those that are known of all partitions need nothing of what they were made from.
+        let all = |print: &StagePrint| journal.all_results(print, job.spec.targets.clone());
+        let last = graph.result();
+        let all = last.and_then(|stage| job.prints.get(&stage.id)).and_then(all);
+        let results = match (last, all) {
+            (Some(stage), Some(all)) => self.take_results(job, stage, all),
+            _ => 0,
+        };
         if results == job.spec.targets.len() && results > 0 {
             self.count_known(job.prints.iter().map(|(stage, print)| (*stage, print.print)));
             return;
@@ -50,6 +57,13 @@ impl Driver {
             if let StageOutput::Shuffle { shuffle, .. } = stage.output {
                 self.take_outputs(job, journal, stage, shuffle);
             }
+        }
+        if let Some((stage, print)) =
+            last.and_then(|stage| Some((stage, job.prints.get(&stage.id)?)))
+            && results == 0
+        {
+            let some = journal.results(print, job.spec.targets.clone());
+            self.take_results(job, stage, some);
         }
     }
 
@@ -71,14 +85,13 @@ impl Driver {
         updates.is_ok_and(|updates| self.count(stage, partition, updates).is_ok())
     }
 
-    fn take_results(&self, job: &mut Job, journal: &Journal, stage: &Stage) -> usize {
+    fn take_results(&self, job: &mut Job, stage: &Stage, results: Vec<Value>) -> usize {
         let action = match job.programs.get(&stage.id).map(|program| &program.output) {
             Some(Output::Action(action)) if stage.output == StageOutput::Result => action.clone(),
             _ => return 0,
         };
-        let Some(print) = job.prints.get(&stage.id) else { return 0 };
         let mut taken = 0;
-        for result in journal.results(print.print, job.spec.targets.clone()) {
+        for result in results {
             let Value { partition, attempt, value, updates, .. } = result;
             let Ok(payload) = (action.entry.code().decode)(value) else { continue };
             if self.count_noted(stage.id, partition, updates) {
@@ -95,7 +108,7 @@ impl Driver {
 
     fn take_outputs(&self, job: &mut Job, journal: &Journal, stage: &Stage, shuffle: ShuffleId) {
         let Some(print) = job.prints.get(&stage.id) else { return };
-        let mut known = journal.take_outputs(print);
+        let mut known = journal.take_outputs(print, stage.id);
         known.retain(|output| output.map < stage.partitions);
         if known.is_empty() {
             return;
@@ -171,8 +184,9 @@ impl Driver {
                 {
                     job.journaled_bytes += value.len() as u64;
                     if job.journaled_bytes <= RESULT_BYTES_MAX {
-                        let print = print.print;
-                        journal.result(Value { print, partition, attempt, value, updates });
+                        let value =
+                            Value { partition, attempt, value, updates, ..Value::default() };
+                        journal.result(print, value);
                     }
                 }
                 return;

@@ -105,13 +105,19 @@ impl Known {
         (0..maps).map(|map| known?.get(&map).cloned()).collect()
     }
 
-    /// The results of some partitions. They stay: a program may run the same action twice.
-    pub(super) fn results(&self, print: Print, targets: Range<u32>) -> Vec<Value> {
+    /// The results of some partitions, if they are known of all, and made from the same. They stay: a program may run
+    /// the same action twice.
+    pub(super) fn all_results(&self, print: Print, targets: Range<u32>) -> Option<Vec<Value>> {
+        let basis = self.results.get(&print)?.get(&targets.start)?.basis;
+        let all = self.results(print, targets.clone(), basis);
+        (all.len() == targets.len()).then_some(all)
+    }
+
+    /// The results of some partitions that were made from this.
+    pub(super) fn results(&self, print: Print, targets: Range<u32>, basis: u64) -> Vec<Value> {
         let results = self.results.get(&print).into_iter();
-        results
-            .flat_map(|results| results.range(targets.clone()))
-            .map(|(_, value)| value.clone())
-            .collect()
+        let results = results.flat_map(|results| results.range(targets.clone()));
+        results.map(|(_, value)| value).filter(|value| value.basis == basis).cloned().collect()
     }
 
     pub(super) fn has_files(&self, print: Print) -> bool {
@@ -126,14 +132,15 @@ mod tests {
     const BEGUN: Entry = Entry::Begun { version: JOURNAL_VERSION, build: 1 };
 
     fn output(print: Print, map: u32, basis: u64, file: &str) -> Entry {
-        let (attempt, executor, sizes, updates) = (0, 0, Vec::new(), Vec::new());
-        let (file, digest) = (file.into(), None);
-        Entry::Output(Output { print, basis, map, attempt, executor, file, digest, sizes, updates })
+        Entry::Output(Output { print, basis, map, file: file.into(), ..Output::default() })
     }
 
     fn value(print: Print, partition: u32) -> Entry {
-        let (attempt, value, updates) = (0, vec![1], Vec::new());
-        Entry::Result(Value { print, partition, attempt, value, updates })
+        made_from(0, print, partition)
+    }
+
+    fn made_from(basis: u64, print: Print, partition: u32) -> Entry {
+        Entry::Result(Value { print, basis, partition, value: vec![1], ..Value::default() })
     }
 
     #[test]
@@ -177,9 +184,19 @@ mod tests {
         let known =
             Known::read(vec![BEGUN, value(1, 0), value(1, 3), value(2, 1)], 1, |_| true).unwrap();
         let of =
-            |targets| known.results(1, targets).iter().map(|v| v.partition).collect::<Vec<_>>();
+            |targets| known.results(1, targets, 0).iter().map(|v| v.partition).collect::<Vec<_>>();
         assert_eq!(of(0..4), [0, 3]);
         assert_eq!(of(1..3), [0; 0]);
+    }
+
+    #[test]
+    fn results_are_not_mixed_with_those_of_other_inputs() {
+        let entries = vec![BEGUN, value(1, 0), made_from(7, 1, 1), made_from(7, 1, 2)];
+        let known = Known::read(entries, 1, |_| true).unwrap();
+        assert_eq!(known.all_results(1, 0..3), None, "they were made from two");
+        assert_eq!(known.all_results(1, 1..4), None, "one is missing");
+        assert_eq!(known.all_results(1, 1..3).map(|all| all.len()), Some(2));
+        assert_eq!(known.results(1, 0..3, 7).len(), 2);
     }
 
     #[test]
@@ -198,7 +215,7 @@ mod tests {
         let again = std::iter::once(BEGUN).chain(known.entries()).collect();
         let mut again = Known::read(again, 1, |_| true).unwrap();
         assert!(again.has_files(6) && !again.has_files(7));
-        assert_eq!(again.results(2, 0..9).len(), 1);
+        assert_eq!(again.results(2, 0..9, 0).len(), 1);
         assert_eq!(again.take_outputs(1, 3).len(), 1);
     }
 }

@@ -18,13 +18,15 @@
 //! ([`millstream_shuffle::store::Keep`]). Who writes them is the executors' business; this module
 //! knows their paths.
 
+mod basis;
 mod file;
 mod known;
 mod records;
 #[cfg(feature = "planted-bugs")]
 mod rehearsed;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashSet;
+use std::num::NonZeroU64;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,6 +37,7 @@ use millstream_shuffle::store::{Keep, KeptFor, prune_kept, remove_kept};
 use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
+use self::basis::{Bases, KnownBy};
 use self::file::{JournalFile, failed};
 use self::known::Known;
 use self::records::{Entry, JOURNAL_VERSION};
@@ -75,14 +78,25 @@ pub(crate) struct Found {
 struct Inner {
     file: JournalFile,
     known: Known,
-    /// Of shuffles that a second run may make otherwise: which files are their outputs.
-    unstable: HashMap<ShuffleId, BTreeMap<u32, u64>>,
+    bases: Bases,
     /// The last job to end has failed.
     last_failed: bool,
     /// The jobs that have failed, and have not been done since.
     failed: HashSet<Print>,
     /// Somebody has let go of the application in a panic.
     panicked: bool,
+}
+
+impl Inner {
+    /// Notes the output that a map has now; returns the digest of the first one. Of what may be made otherwise, only
+    /// the file itself is the same; an output without a digest may rightly be another in each run.
+    fn note(&mut self, print: &StagePrint, stage: StageId, output: &Output) -> Option<NonZeroU64> {
+        let known_by = match print.stable {
+            true => KnownBy::Digest(output.digest?.get(), output.first.map(NonZeroU64::get)),
+            false => KnownBy::File(xxh3_64(output.file.as_os_str().as_encoded_bytes())),
+        };
+        NonZeroU64::new(self.bases.note(ShuffleId(stage.0), output.map, known_by))
+    }
 }
 
 impl Journal {
@@ -124,7 +138,7 @@ impl Journal {
         let inner = Inner {
             file,
             known,
-            unstable: HashMap::new(),
+            bases: Bases::default(),
             last_failed: false,
             failed: HashSet::new(),
             panicked: false,
@@ -141,42 +155,25 @@ impl Journal {
         &self.keep
     }
 
-    /// Stands for the outputs of shuffles that a second run may make otherwise: a stage that has read
-    /// them is taken over with exactly these. 0 if there are none.
-    fn basis(&self, unstable: &[ShuffleId]) -> u64 {
-        if unstable.is_empty() {
-            return 0;
-        }
-        let inner = self.inner.lock();
-        let mut bytes = Vec::new();
-        for shuffle in unstable {
-            for (map, file) in inner.unstable.get(shuffle).into_iter().flatten() {
-                bytes.extend_from_slice(&map.to_le_bytes());
-                bytes.extend_from_slice(&file.to_le_bytes());
-            }
-            bytes.extend_from_slice(&u64::MAX.to_le_bytes());
-        }
-        xxh3_64(&bytes)
-    }
-
-    /// Notes which file the output of a map is, of a shuffle that a second run may make otherwise.
-    fn note_unstable(&self, shuffle: ShuffleId, map: u32, file: &Path) {
-        let file = xxh3_64(file.as_os_str().as_encoded_bytes());
-        self.inner.lock().unstable.entry(shuffle).or_default().insert(map, file);
-    }
-
     /// Notes a map output of a stage that counts. What it was made of is the present inputs.
     pub(crate) fn output(&self, print: &StagePrint, stage: StageId, output: Output) {
-        if !print.stable {
-            self.note_unstable(ShuffleId(stage.0), output.map, &output.file);
-        }
-        let basis = self.basis(&print.unstable_inputs);
-        let output = Output { print: print.print, basis, ..output };
-        self.inner.lock().file.append(&Entry::Output(output));
+        let mut inner = self.inner.lock();
+        inner.bases.reads(ShuffleId(stage.0), &print.inputs);
+        let first = inner.note(print, stage, &output);
+        let basis = inner.bases.of(&print.inputs);
+        inner.file.append(&Entry::Output(Output { print: print.print, basis, first, ..output }));
     }
 
-    pub(crate) fn result(&self, value: Value) {
-        self.inner.lock().file.append(&Entry::Result(value));
+    /// Notes a result of a stage that counts, as [`Self::output`] does.
+    pub(crate) fn result(&self, print: &StagePrint, value: Value) {
+        let mut inner = self.inner.lock();
+        let basis = inner.bases.of(&print.inputs);
+        inner.file.append(&Entry::Result(Value { print: print.print, basis, ..value }));
+    }
+
+    /// Nobody will make or read outputs of a shuffle any more.
+    pub(crate) fn forget(&self, shuffle: ShuffleId) {
+        self.inner.lock().bases.forget(shuffle);
     }
 
     /// The files of an action are about to be published.
@@ -186,9 +183,11 @@ impl Journal {
 
     /// The map outputs of a stage that earlier runs have left, made from its present inputs; each is handed out
     /// once, in the order of maps.
-    pub(crate) fn take_outputs(&self, print: &StagePrint) -> Vec<Output> {
-        let basis = self.basis(&print.unstable_inputs);
-        self.inner.lock().known.take_outputs(print.print, basis)
+    pub(crate) fn take_outputs(&self, print: &StagePrint, stage: StageId) -> Vec<Output> {
+        let mut inner = self.inner.lock();
+        inner.bases.reads(ShuffleId(stage.0), &print.inputs);
+        let basis = inner.bases.of(&print.inputs);
+        inner.known.take_outputs(print.print, basis)
     }
 
     /// What the scheduler is told of an output that has been handed out: who has taken it over, if somebody has. The
@@ -200,12 +199,13 @@ impl Journal {
         output: &Output,
         holder: Option<(ExecutorId, Incarnation)>,
     ) -> Existing {
-        if holder.is_some() && !print.stable {
-            self.note_unstable(ShuffleId(stage.0), output.map, &output.file);
+        // One that is gone may have been read, and the next is held against it. Of what may be made otherwise that is
+        // not so: what has read it is not taken over.
+        let is_known = holder.is_some() || print.stable;
+        if is_known {
+            self.inner.lock().note(print, stage, output);
         }
-        // One that is gone may have been read. Of what may be made otherwise, the next need not be held against it:
-        // what has read it is not taken over.
-        let digest = output.digest.filter(|_| holder.is_some() || print.stable);
+        let digest = output.digest.filter(|_| is_known);
         Existing { stage, partition: output.map, attempt: output.attempt, holder, digest }
     }
 
@@ -220,9 +220,19 @@ impl Journal {
         self.inner.lock().known.take_updates(print)
     }
 
-    /// The results of a stage that earlier runs have come to.
-    pub(crate) fn results(&self, print: Print, targets: Range<u32>) -> Vec<Value> {
-        self.inner.lock().known.results(print, targets)
+    /// The results of a stage that earlier runs have come to, if they are known of all of these partitions.
+    pub(crate) fn all_results(
+        &self,
+        print: &StagePrint,
+        targets: Range<u32>,
+    ) -> Option<Vec<Value>> {
+        self.inner.lock().known.all_results(print.print, targets)
+    }
+
+    /// The results of a stage that earlier runs have made from its present inputs.
+    pub(crate) fn results(&self, print: &StagePrint, targets: Range<u32>) -> Vec<Value> {
+        let inner = self.inner.lock();
+        inner.known.results(print.print, targets, inner.bases.of(&print.inputs))
     }
 
     /// Whether an earlier run was about to publish these files.
@@ -275,19 +285,38 @@ mod tests {
         Journal::open(dir, "app", build, Vec::new()).unwrap()
     }
 
+    fn stage(print: Print, inputs: &[ShuffleId]) -> StagePrint {
+        StagePrint { print, stable: true, inputs: inputs.to_vec() }
+    }
+
+    /// Notes an output that is known by this number.
+    fn note(journal: &Journal, stage: &StagePrint, digest: u64) {
+        let (file, digest) = (PathBuf::from("file"), NonZeroU64::new(digest));
+        let id = StageId(stage.print as u64);
+        journal.output(stage, id, Output { file, digest, ..Output::default() });
+    }
+
     #[test]
-    fn a_stage_is_taken_over_with_exactly_the_inputs_it_has_read() {
-        let dir = tempfile::tempdir().unwrap();
-        let journal = open(dir.path(), 1);
-        let shuffle = ShuffleId(3);
-        journal.note_unstable(shuffle, 0, Path::new("a"));
-        journal.note_unstable(shuffle, 1, Path::new("b"));
-        let basis = journal.basis(&[shuffle]);
-        journal.note_unstable(shuffle, 1, Path::new("c"));
-        assert_ne!(journal.basis(&[shuffle]), basis);
-        journal.note_unstable(shuffle, 1, Path::new("b"));
-        assert_eq!(journal.basis(&[shuffle]), basis);
-        assert_eq!(journal.basis(&[]), 0);
+    fn what_was_made_from_an_output_that_was_replaced_is_not_taken_over() {
+        for replaced_by in [7, 8] {
+            let dir = tempfile::tempdir().unwrap();
+            let journal = open(dir.path(), 1);
+            let (input, reader) = (stage(1, &[]), stage(2, &[ShuffleId(1)]));
+            note(&journal, &input, 7);
+            note(&journal, &reader, 9);
+            journal.result(&stage(3, &[ShuffleId(1)]), Value::default());
+            // It was lost, and made again; the driver dies before what has read the first is.
+            note(&journal, &input, replaced_by);
+            drop(journal);
+
+            let next = open(dir.path(), 1);
+            for output in next.take_outputs(&input, StageId(1)) {
+                next.taken(&input, StageId(1), &output, None);
+            }
+            let taken = usize::from(replaced_by == 7);
+            assert_eq!(next.take_outputs(&reader, StageId(2)).len(), taken);
+            assert_eq!(next.results(&stage(3, &[ShuffleId(1)]), 0..2).len(), taken);
+        }
     }
 
     #[test]
@@ -295,19 +324,19 @@ mod tests {
         let (dir, local) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let dirs = || vec![local.path().to_owned()];
         let journal = Journal::open(dir.path(), "app", 1, dirs()).unwrap();
-        let stage = StagePrint { print: 1, stable: true, unstable_inputs: Vec::new() };
+        let stage = stage(1, &[]);
         let there = local.path().join("there");
         std::fs::write(&there, "rows").unwrap();
         let elsewhere = PathBuf::from("/of/another/machine");
         for (map, file) in (0..).zip([there, local.path().join("gone"), elsewhere]) {
             // The last one may be there; of the one that is gone, its digest is still of use.
-            let digest = std::num::NonZeroU64::new(7);
+            let digest = NonZeroU64::new(7);
             journal.output(&stage, StageId(2), Output { map, file, digest, ..Output::default() });
         }
         drop(journal);
         let next = Journal::open(dir.path(), "app", 1, dirs()).unwrap();
         assert_eq!(next.found().outputs, 2);
-        assert_eq!(next.take_outputs(&stage).len(), 3);
+        assert_eq!(next.take_outputs(&stage, StageId(2)).len(), 3);
     }
 
     #[test]
@@ -341,22 +370,17 @@ mod tests {
     #[test]
     fn a_journal_of_another_build_is_replaced_and_says_so() {
         let dir = tempfile::tempdir().unwrap();
-        let value = |partition| Value {
-            print: 1,
-            partition,
-            attempt: 0,
-            value: vec![1],
-            updates: Vec::new(),
-        };
-        open(dir.path(), 1).result(value(0));
+        let one = stage(1, &[]);
+        let value = |partition| Value { partition, value: vec![1], ..Value::default() };
+        open(dir.path(), 1).result(&one, value(0));
         let same = open(dir.path(), 1);
-        assert_eq!(same.results(1, 0..1).len(), 1);
-        same.result(value(1));
+        assert_eq!(same.results(&one, 0..1).len(), 1);
+        same.result(&one, value(1));
         drop(same);
         assert_eq!(open(dir.path(), 1).found().results, 2);
         let other = open(dir.path(), 2);
         assert!(other.found().refused.is_some());
-        assert!(other.results(1, 0..2).is_empty());
+        assert!(other.results(&one, 0..2).is_empty());
         drop(other);
         assert_eq!(open(dir.path(), 2).found().results, 0);
     }

@@ -14,7 +14,7 @@ use millstream_planner::physical::PartSize;
 use serde::{Deserialize, Serialize};
 
 /// The version of the records. A journal of another one is not used.
-pub(super) const JOURNAL_VERSION: u32 = 3;
+pub(super) const JOURNAL_VERSION: u32 = 4;
 
 /// What an operation, a stage or an action is, in each run of the same program the same.
 pub(crate) type Print = u128;
@@ -40,8 +40,7 @@ pub(super) enum Entry {
 pub(crate) struct Output {
     /// Of its stage.
     pub(crate) print: Print,
-    /// Tells apart what a second run of the stage's inputs may have changed; see
-    /// [`super::Journal::basis`].
+    /// What it was made from; see [`super::basis`].
     pub(crate) basis: u64,
     pub(crate) map: u32,
     pub(crate) attempt: u32,
@@ -50,16 +49,20 @@ pub(crate) struct Output {
     pub(crate) file: PathBuf,
     /// What it is known by, if a second run of its task can be held against it.
     pub(crate) digest: Option<NonZeroU64>,
+    /// The digest of the first output of this map that counted; see [`super::basis`].
+    pub(crate) first: Option<NonZeroU64>,
     /// What it holds of each partition; empty if nobody has asked for it.
     pub(crate) sizes: Vec<PartSize>,
     pub(crate) updates: Updates,
 }
 
 /// A result that counts.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Value {
     /// Of its stage, action included.
     pub(crate) print: Print,
+    /// What it was made from; see [`super::basis`].
+    pub(crate) basis: u64,
     pub(crate) partition: u32,
     pub(crate) attempt: u32,
     #[serde(with = "serde_bytes")]
@@ -111,10 +114,12 @@ mod tests {
             executor: 5,
             file: "/tmp/file".into(),
             digest: None,
+            first: None,
             sizes: vec![PartSize { rows: 1, bytes: 8 }],
             updates: updates.clone(),
         };
-        let value = Value { print: 9, partition: 1, attempt: 0, value: vec![7; 300], updates };
+        let (print, basis, partition, attempt) = (9, 2, 1, 0);
+        let value = Value { print, basis, partition, attempt, value: vec![7; 300], updates };
         vec![
             Entry::Begun { version: JOURNAL_VERSION, build: 7 },
             Entry::Output(output),

@@ -23,8 +23,8 @@ pub struct RehearsedStage {
     pub id: StageId,
     /// Whether a second run is sure to give the same.
     pub stable: bool,
-    /// The shuffles it reads that a second run may make otherwise.
-    pub unstable_inputs: Vec<ShuffleId>,
+    /// The shuffles it reads.
+    pub inputs: Vec<ShuffleId>,
 }
 
 /// A map output.
@@ -42,10 +42,18 @@ pub struct RehearsedOutput {
     pub digest: Option<NonZeroU64>,
 }
 
+/// The partition, the attempt, and the value of a result.
+pub(crate) type RehearsedResult = (u32, u32, Vec<u8>);
+
+fn of(results: Vec<Value>) -> Vec<RehearsedResult> {
+    let results = results.into_iter();
+    results.map(|result| (result.partition, result.attempt, result.value)).collect()
+}
+
 impl RehearsedStage {
     fn print(&self) -> StagePrint {
-        let (print, unstable_inputs) = (Print::from(self.id.0), self.unstable_inputs.clone());
-        StagePrint { print, stable: self.stable, unstable_inputs }
+        let (print, inputs) = (Print::from(self.id.0), self.inputs.clone());
+        StagePrint { print, stable: self.stable, inputs }
     }
 }
 
@@ -74,16 +82,25 @@ impl Rehearsed {
         value: Vec<u8>,
     ) {
         if stage.stable {
-            let (print, updates) = (stage.print().print, Vec::new());
-            self.0.result(Value { print, partition, attempt, value, updates });
+            let value = Value { partition, attempt, value, ..Value::default() };
+            self.0.result(&stage.print(), value);
         }
     }
 
-    /// The results of a stage that are known, each with its partition and attempt.
+    /// The results of some partitions of a stage that were made from what has been taken over.
     #[must_use]
-    pub fn results(&self, stage: &RehearsedStage, targets: Range<u32>) -> Vec<(u32, u32, Vec<u8>)> {
-        let results = self.0.results(stage.print().print, targets).into_iter();
-        results.map(|result| (result.partition, result.attempt, result.value)).collect()
+    pub fn results(&self, stage: &RehearsedStage, targets: Range<u32>) -> Vec<RehearsedResult> {
+        of(self.0.results(&stage.print(), targets))
+    }
+
+    /// The results of some partitions of a stage, if they are known of all.
+    #[must_use]
+    pub fn all_results(
+        &self,
+        stage: &RehearsedStage,
+        targets: Range<u32>,
+    ) -> Option<Vec<RehearsedResult>> {
+        self.0.all_results(&stage.print(), targets).map(of)
     }
 
     /// What the scheduler is told of the outputs of a stage that earlier runs have left; `adopt` says who has taken
@@ -94,7 +111,7 @@ impl Rehearsed {
         adopt: impl FnOnce(&[RehearsedOutput]) -> Vec<(u32, (ExecutorId, Incarnation))>,
     ) -> Vec<Existing> {
         let print = stage.print();
-        let outputs = self.0.take_outputs(&print);
+        let outputs = self.0.take_outputs(&print, stage.id);
         let known = outputs.iter().map(|output| RehearsedOutput {
             map: output.map,
             attempt: output.attempt,
