@@ -37,6 +37,7 @@ mod config;
 mod executors;
 mod failures;
 mod jobs;
+mod lease;
 mod lifecycle;
 mod messages;
 mod outputs;
@@ -61,6 +62,7 @@ use slab::Slab;
 
 pub use config::{SchedulerConfig, SpeculationConfig};
 pub use failures::{Disposition, FreeCause, JobError, LossReason, LostOutput, TaskFailure};
+pub use lease::Lease;
 pub use messages::{Command, Event, JobSpec};
 #[cfg(any(test, feature = "planted-bugs"))]
 pub use planted::PlantedBug;

@@ -42,6 +42,8 @@ pub struct Books {
     /// What executors that take tasks offered, from which time on.
     offers: Vec<(u64, Vec<Capacity>)>,
     offers_changed: bool,
+    /// By stage and partition, the first attempt whose number no earlier run has used.
+    unused: BTreeMap<(StageId, u32), u32>,
     /// The lives of executors whose outputs a service has too.
     served: BTreeSet<(ExecutorId, Incarnation)>,
 }
@@ -65,6 +67,12 @@ impl Books {
         if self.counts_on(executor) == Some(incarnation) {
             self.served.insert((executor, incarnation));
         }
+    }
+
+    /// An earlier run has used the number of an attempt.
+    pub fn used(&mut self, stage: StageId, partition: u32, attempt: u32) {
+        let unused = self.unused.entry((stage, partition)).or_default();
+        *unused = (*unused).max(attempt + 1);
     }
 
     /// An executor takes no more tasks.
@@ -140,6 +148,10 @@ impl Books {
         };
         if account.draining {
             return Err(format!("launched {task} on {executor}, which is draining"));
+        }
+        if self.unused.get(&(task.stage, task.partition)).is_some_and(|&first| task.attempt < first)
+        {
+            return Err(format!("launched {task}, whose number an earlier run has used"));
         }
         let request = stage.request;
         account.used.cpus += request.cpus;

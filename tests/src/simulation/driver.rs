@@ -14,6 +14,12 @@ impl World {
     pub(super) fn feed(&mut self, (event, payload): Report) -> Result<(), String> {
         self.trace(|now| format!("{now} {event:?}"));
         self.enter(&event, payload);
+        if let Event::Heartbeat { executor, incarnation } = event
+            && self.leased
+            && self.books.counts_on(executor) == Some(incarnation)
+        {
+            self.send(Order::Alive, executor);
+        }
         let mut commands = Vec::new();
         self.scheduler.handle(Millis(self.now), event, &mut commands);
         let mut gangs: Vec<StageId> = Vec::new();
@@ -157,6 +163,7 @@ impl World {
             return Err(format!("accepted {task} of an unknown job"));
         };
         self.books.accept(&task, &stage)?;
+        self.note(&task, &stage)?;
         if let Some(rows) = self.payloads.remove(&task)
             && let Some(job) = self.jobs.get_mut(&task.job)
         {

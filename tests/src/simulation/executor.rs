@@ -1,9 +1,10 @@
 //! A simulated executor: what runs on it and what it keeps.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use millstream::scheduler::{Capacity, Incarnation, OutputLocation, TaskId};
+use millstream::scheduler::{Capacity, Incarnation, Lease, OutputLocation, TaskId};
 use millstream_planner::ids::ShuffleId;
 
 use super::rows::Row;
@@ -43,14 +44,25 @@ pub struct SimExecutor {
     pub working: BTreeMap<TaskId, Work>,
     /// Tasks it has seen, so that repeated messages do nothing.
     pub seen: BTreeSet<TaskId>,
-    /// What it keeps, by shuffle, map and attempt.
-    pub store: BTreeMap<(ShuffleId, u32, u32), Rc<Vec<Row>>>,
+    /// What it keeps.
+    pub store: BTreeMap<OutputKey, Rc<Vec<Row>>>,
+    /// The names of the files that hold what it keeps, where there is a journal.
+    pub files: BTreeMap<OutputKey, Vec<PathBuf>>,
+    /// The machine it runs on, and what lies on its disk.
+    pub machine: u64,
+    /// See [`Self::machine`].
+    pub disk: BTreeMap<PathBuf, Rc<Vec<Row>>>,
+    /// For how long it goes on without a word from its driver; for ever, where there are no leases.
+    pub lease: Option<Lease>,
 }
+
+/// A map output by shuffle, map and attempt.
+pub type OutputKey = (ShuffleId, u32, u32);
 
 impl SimExecutor {
     /// A live executor with nothing on it.
     #[must_use]
-    pub fn new(capacity: Capacity) -> Self {
+    pub fn new(machine: u64, capacity: Capacity) -> Self {
         Self {
             incarnation: Incarnation(1),
             alive: true,
@@ -63,6 +75,10 @@ impl SimExecutor {
             working: BTreeMap::new(),
             seen: BTreeSet::new(),
             store: BTreeMap::new(),
+            files: BTreeMap::new(),
+            machine,
+            disk: BTreeMap::new(),
+            lease: None,
         }
     }
 
@@ -72,6 +88,7 @@ impl SimExecutor {
         self.working.clear();
         self.seen.clear();
         self.store.clear();
+        self.files.clear();
     }
 
     /// Begins the next life.
@@ -87,6 +104,53 @@ impl SimExecutor {
     pub fn drop_task(&mut self, task: &TaskId) {
         self.seen.insert(*task);
         self.working.remove(task);
-        self.store.remove(&(ShuffleId(task.stage.0), task.partition, task.attempt));
+        self.forget(&(ShuffleId(task.stage.0), task.partition, task.attempt));
+    }
+
+    /// The name of the file of a map output in the folder of this life.
+    #[must_use]
+    pub fn file(&self, (ShuffleId(shuffle), map, attempt): OutputKey) -> PathBuf {
+        let (machine, Incarnation(life)) = (self.machine, self.incarnation);
+        PathBuf::from(format!("{machine}/run-{life}/map-{shuffle}-{map}-{attempt}"))
+    }
+
+    /// Keeps a map output in a new file. False if it has one already.
+    pub fn write(&mut self, key: OutputKey, rows: Rc<Vec<Row>>) -> bool {
+        let file = self.file(key);
+        let is_new = self.disk.insert(file.clone(), Rc::clone(&rows)).is_none();
+        self.files.insert(key, vec![file]);
+        self.store.insert(key, rows);
+        is_new
+    }
+
+    /// Takes over the file of an earlier life, of whichever executor of this machine. False if it is not there, or
+    /// its new name is taken.
+    pub fn adopt(&mut self, key: OutputKey, left_at: &Path) -> bool {
+        let named = self.file(key);
+        let Some(rows) = self.disk.get(left_at).cloned() else { return false };
+        if self.disk.contains_key(&named) {
+            return false;
+        }
+        self.disk.insert(named.clone(), Rc::clone(&rows));
+        self.files.insert(key, vec![left_at.to_owned(), named]);
+        self.store.insert(key, rows);
+        true
+    }
+
+    /// Drops what it keeps, and the files of it. False if there is no such output.
+    pub fn forget(&mut self, key: &OutputKey) -> bool {
+        for file in self.files.remove(key).into_iter().flatten() {
+            self.disk.remove(&file);
+        }
+        self.store.remove(key).is_some()
+    }
+
+    /// Drops all of a shuffle.
+    pub fn release(&mut self, shuffle: ShuffleId) {
+        let keys: Vec<OutputKey> =
+            self.store.keys().filter(|(of, ..)| *of == shuffle).copied().collect();
+        for key in keys {
+            self.forget(&key);
+        }
     }
 }

@@ -23,6 +23,8 @@ pub(super) enum Fault {
     Drain(ExecutorId),
     /// All processes die for good.
     Desert,
+    /// The driver dies, and the program is run again.
+    Rerun,
 }
 
 impl World {
@@ -73,6 +75,7 @@ impl World {
             Fault::Full(id, millis) => self.with(id, |executor| executor.full_until = now + millis),
             Fault::LoseOutput(id, told) => self.lose_one(id, told),
             Fault::Drain(id) => self.drain(id),
+            Fault::Rerun => self.rerun(),
             Fault::Desert => {
                 self.figures.count("deserts");
                 for id in self.executors.keys().copied().collect::<Vec<_>>() {
@@ -88,7 +91,7 @@ impl World {
         }
     }
 
-    fn crash(&mut self, id: ExecutorId, back_after: Option<u64>) {
+    pub(super) fn crash(&mut self, id: ExecutorId, back_after: Option<u64>) {
         let Some(executor) = self.executors.get_mut(&id).filter(|executor| executor.alive) else {
             return;
         };
@@ -121,7 +124,7 @@ impl World {
         }
         let place = self.rng.index(executor.store.len());
         let Some(key) = executor.store.keys().nth(place).copied() else { return };
-        executor.store.remove(&key);
+        executor.forget(&key);
         self.figures.count("lost outputs");
         if told {
             let (shuffle, map, attempt) = key;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use millstream::scheduler::{
-    Event, ExecutorId, Incarnation, LostOutput, TaskFailure, TaskId, TaskOutput,
+    Event, ExecutorId, Incarnation, Lease, LostOutput, Millis, TaskFailure, TaskId, TaskOutput,
 };
 use millstream_planner::ids::ShuffleId;
 use millstream_planner::stages::{Need, Stage, StageOutput};
@@ -11,7 +11,7 @@ use millstream_planner::stages::{Need, Stage, StageOutput};
 use super::executor::{Locations, Work};
 use super::prng::mix;
 use super::rows::{self, Row};
-use super::world::{Action, HEARTBEAT_MS, Order, World};
+use super::world::{Action, HEARTBEAT_MS, LEASE_MS, Order, World};
 
 impl World {
     /// An order arrives at an executor.
@@ -25,19 +25,28 @@ impl World {
             self.schedule(at, Action::Deliver(order, id, incarnation));
             return;
         }
+        if let Some(lease) = &mut executor.lease {
+            lease.renew(Millis(self.now));
+        }
         match order {
             Order::Launch(task, locations) => self.start(task, locations, id, incarnation),
             Order::Cancel(task) => executor.drop_task(&task),
             Order::Grant(task) => self.publish(task, id, incarnation),
             Order::Drop(shuffle, map, attempt) => {
-                executor.store.remove(&(shuffle, map, attempt));
+                executor.forget(&(shuffle, map, attempt));
             }
-            Order::Release(shuffle) => executor.store.retain(|(of, _, _), _| *of != shuffle),
-            Order::Fence => {
-                executor.rise();
-                self.figures.count("fenced executors");
-                self.announce(id);
-            }
+            Order::Release(shuffle) => executor.release(shuffle),
+            Order::Alive => {}
+            Order::Fence => self.fence(id, "fenced executors"),
+        }
+    }
+
+    /// An executor stops all it does, and begins its next life.
+    fn fence(&mut self, id: ExecutorId, why: &'static str) {
+        if let Some(executor) = self.executors.get_mut(&id) {
+            executor.rise();
+            self.figures.count(why);
+            self.announce(id);
         }
     }
 
@@ -109,8 +118,19 @@ impl World {
                     let key = ((id, incarnation), shuffle, task.partition, task.attempt);
                     self.service.insert(key, Rc::clone(&rows));
                 }
-                executor.store.insert((shuffle, task.partition, task.attempt), rows);
-                let in_memory = !mix(u64::from(task.attempt) + count).is_multiple_of(4);
+                let key = (shuffle, task.partition, task.attempt);
+                let in_memory = match &mut self.record {
+                    Some(record) => {
+                        let file = executor.file(key);
+                        record.written.insert(task, (id, file, digest));
+                        record.names_met |= !executor.write(key, rows);
+                        false
+                    }
+                    None => {
+                        executor.store.insert(key, rows);
+                        !mix(u64::from(task.attempt) + count).is_multiple_of(4)
+                    }
+                };
                 (TaskOutput::Map { bytes: count * 16, rows: count, digest, in_memory }, None)
             }
             StageOutput::Result => (TaskOutput::Result, Some(rows)),
@@ -128,7 +148,9 @@ impl World {
     ) -> Result<Rc<Vec<Row>>, TaskFailure> {
         self.strike_task(task, id)?;
         let read = self.read(task, stage, id)?;
-        Ok(Rc::new(rows::compute(stage, task.partition, task.attempt, &read)))
+        // Each run of a program that is not repeatable makes others.
+        let attempt = task.attempt + (self.run << 16);
+        Ok(Rc::new(rows::compute(stage, task.partition, attempt, &read)))
     }
 
     /// What may befall a task of its own.
@@ -294,13 +316,18 @@ impl World {
             self.schedule(at, Action::Heartbeat(id, incarnation));
             return;
         }
+        if executor.lease.is_some_and(|lease| lease.is_over(Millis(self.now))) {
+            return self.fence(id, "leases that ran out");
+        }
         self.report(id, &(Event::Heartbeat { executor: id, incarnation }, None));
         self.schedule(self.now + HEARTBEAT_MS, Action::Heartbeat(id, incarnation));
     }
 
     /// An executor joins.
     pub(super) fn announce(&mut self, id: ExecutorId) {
-        let Some(executor) = self.executors.get(&id) else { return };
+        let lease = self.leased.then(|| Lease::new(LEASE_MS, Millis(self.now)));
+        let Some(executor) = self.executors.get_mut(&id) else { return };
+        executor.lease = lease;
         let (incarnation, capacity) = (executor.incarnation, executor.capacity);
         let host = Self::host(id);
         let event = Event::ExecutorJoined { executor: id, incarnation, host, capacity };

@@ -18,11 +18,15 @@ use super::executor::{Locations, SimExecutor};
 use super::faults::Fault;
 use super::graphs::{self, PlannedJob};
 use super::prng::{Prng, mix};
+use super::reruns::Record;
 use super::rows::{self, Row};
 
 /// No job may take longer than this, in simulated milliseconds.
 const TIME_LIMIT_MS: u64 = 300_000;
 pub(super) const HEARTBEAT_MS: u64 = 500;
+const TIMEOUT_MS: u64 = 2_500;
+/// Two thirds of what the driver waits.
+pub(super) const LEASE_MS: u64 = TIMEOUT_MS * 2 / 3;
 
 /// A broken invariant.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,6 +70,8 @@ pub(super) enum Order {
     Drop(ShuffleId, u32, u32),
     Release(ShuffleId),
     Fence,
+    /// The driver lives.
+    Alive,
 }
 
 /// What is sent to the driver: an event, and the rows that travel with a result.
@@ -145,6 +151,12 @@ pub struct World {
     pub(super) serves: bool,
     /// What they have: by the life of an executor, the shuffle, the map and the attempt.
     pub(super) service: BTreeMap<((ExecutorId, Incarnation), ShuffleId, u32, u32), Rc<Vec<Row>>>,
+    /// Whether executors stop by themselves when they do not hear from the driver.
+    pub(super) leased: bool,
+    /// What the driver writes down, if it keeps a journal.
+    pub(super) record: Option<Record>,
+    /// How often the driver has died.
+    pub(super) run: u32,
     /// All jobs are over: nothing new happens, and what is under way arrives.
     pub(super) quiet: bool,
     pub(super) figures: Figures,
@@ -179,6 +191,9 @@ impl World {
             shaky: rng.percent(50),
             serves: mix(seed ^ 0x5e4e).is_multiple_of(3),
             service: BTreeMap::new(),
+            leased: mix(seed ^ 0x1ea5e).is_multiple_of(3),
+            record: None,
+            run: 0,
             quiet: false,
             figures: Figures::default(),
             traced: false,
@@ -186,6 +201,9 @@ impl World {
             rng,
         };
         world.populate();
+        if mix(seed ^ 0x10a7).is_multiple_of(4) {
+            world.keep_journal();
+        }
         world
     }
 
@@ -204,7 +222,7 @@ impl World {
                 disk_bytes: self.rng.range(30, 100),
             };
             let id = ExecutorId(number);
-            self.executors.insert(id, SimExecutor::new(capacity));
+            self.executors.insert(id, SimExecutor::new(number, capacity));
             self.announce(id);
         }
         self.plan_faults();
@@ -214,6 +232,14 @@ impl World {
     pub(super) fn schedule(&mut self, at: u64, action: Action) {
         self.entries += 1;
         self.agenda.push(Reverse(Entry { at, order: self.entries, action }));
+    }
+
+    /// Of what will happen, only what befalls machines does.
+    pub(super) fn forget_agenda(&mut self) {
+        self.agenda.retain(|Reverse(entry)| {
+            matches!(entry.action, Action::Strike(_) | Action::Restart(_))
+        });
+        self.ticking_at = None;
     }
 
     /// The same world, which prints all events and commands.
@@ -314,16 +340,19 @@ impl World {
 
     fn submit(&mut self, index: usize) -> Result<(), String> {
         let plan = self.planned[index].clone();
-        let spec = plan.spec.clone();
+        let mut spec = plan.spec.clone();
         for stage in &spec.graph.stages {
             if matches!(stage.output, millstream_planner::stages::StageOutput::Shuffle { .. }) {
                 self.shuffles.insert(ShuffleId(stage.id.0));
             }
         }
         let reference = rows::reference(&spec.graph);
-        let job = SimJob { plan, reference, results: BTreeMap::new(), outcome: None };
+        let results = self.take_over(&mut spec)?;
+        let existing = spec.existing.clone();
+        let job = SimJob { plan, reference, results, outcome: None };
         self.jobs.insert(spec.job, job);
         self.feed((Event::JobSubmitted(spec), None))?;
+        self.check_taken_over(&existing)?;
         // A program may drop its handles as soon as its last job is submitted.
         if self.jobs.len() == self.planned.len() && self.rng.one_in(4) {
             let shuffle = self.shuffles.iter().next().copied();
@@ -359,7 +388,7 @@ fn random_config(rng: &mut Prng) -> SchedulerConfig {
         task_losses_max: 16,
         stage_attempts_max: small(rng, 2, 12),
         executor_grace_ms: 8_000,
-        heartbeat_timeout_ms: Some(2_500),
+        heartbeat_timeout_ms: Some(TIMEOUT_MS),
         locality_wait_ms: rng.range(0, 300),
         gang_wait_ms: rng.range(50, 800),
         ahead_max: if rng.one_in(5) { small(rng, 1, 4) } else { 0 },

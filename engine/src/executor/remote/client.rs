@@ -35,7 +35,7 @@ use crate::error::Error;
 use crate::events::EventBus;
 use crate::executor::Runtime;
 use crate::protocol::{ServedBy, ToDriver, ToExecutor, Welcome};
-use crate::scheduler::Incarnation;
+use crate::scheduler::{Incarnation, Lease, Millis};
 
 /// How long the blocks of an executor that drains stay served after its last task.
 const DRAIN_MAX: Duration = Duration::from_secs(20);
@@ -220,30 +220,31 @@ async fn attend(
     runtime: &Arc<Runtime>,
     served: bool,
 ) -> Result<End, Error> {
-    let lease = Duration::from_millis(welcome.lease_ms);
+    let started = Instant::now();
+    let now = || Millis(u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX));
+    let mut lease = Lease::new(welcome.lease_ms, now());
     let mut beat = tokio::time::interval(Duration::from_millis(welcome.heartbeat_ms));
     let mut terminated = Terminated::new()?;
-    let mut heard = Instant::now();
     let mut drains: Option<Instant> = None;
     let mut farewell = false;
     loop {
         let then = tokio::select! {
             message = from_driver.message() => match message {
                 Ok(Some(message)) => {
-                    heard = Instant::now();
+                    lease.renew(now());
                     inbox.take(message)
                 }
                 Ok(None) | Err(_) => return Ok(End::without_driver(drains)),
             },
             _ = beat.tick() => {
                 outbox.say(ToDriver::Heartbeat);
-                match heard.elapsed() > lease {
+                match lease.is_over(now()) {
                     false => Then::GoOn,
                     // A thread that did not run for a while finds the driver's words waiting for it,
                     // and is not fenced for having been kept off its processor.
                     true => match from_driver.message().now_or_never() {
                         Some(Ok(Some(message))) => {
-                            heard = Instant::now();
+                            lease.renew(now());
                             inbox.take(message)
                         }
                         _ => return Ok(End::without_driver(drains)),
