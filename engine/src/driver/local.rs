@@ -101,10 +101,7 @@ impl Workers for LocalWorkers {
     fn keep(&mut self, task: TaskId, map: MapResult) {
         let key = MapKey { shuffle: task.stage.0, map: task.partition };
         // The scheduler's word is final: an output it has rolled back makes room.
-        if let Some(rolled_back) = self.runtime.store.attempt(key) {
-            self.runtime.store.remove(key, rolled_back);
-        }
-        self.runtime.store.commit(key, u64::from(task.attempt), map.output);
+        self.runtime.store.supersede(key, u64::from(task.attempt), map.output);
     }
 
     fn drop_output(&mut self, _: ExecutorId, output: OutputAt) {

@@ -227,9 +227,28 @@ impl<S> ShuffleStore<S> {
 
     /// Offers the output of one attempt. The first wins; any other is dropped whole.
     pub fn commit(&self, key: MapKey, attempt: u64, output: MapOutput<S>) -> CommitOutcome {
+        self.put(key, attempt, output, false)
+    }
+
+    /// Offers the output of one attempt in the place of earlier ones, which nobody counts on any more. One that comes
+    /// when a later attempt is there is dropped whole.
+    pub fn supersede(&self, key: MapKey, attempt: u64, output: MapOutput<S>) -> CommitOutcome {
+        self.put(key, attempt, output, true)
+    }
+
+    fn put(
+        &self,
+        key: MapKey,
+        attempt: u64,
+        output: MapOutput<S>,
+        supersedes: bool,
+    ) -> CommitOutcome {
         // Made before the lock is taken, so that a loser is dropped after it is released.
         let output = Arc::new(output);
+        let _before;
         let mut tables = self.tables.lock();
+        let earlier = tables.entry_mut(key).filter(|entry| supersedes && entry.attempt < attempt);
+        _before = earlier.and_then(|entry| entry.output.take());
         let outcome = tables.judge(key);
         if outcome == CommitOutcome::Committed {
             let entry = Committed { attempt, output: Some(Arc::clone(&output)) };
@@ -402,6 +421,19 @@ mod tests {
         assert_eq!(**store.get(KEY).unwrap().segment().unwrap(), "first");
         assert_eq!(store.attempt(KEY), Some(4));
         assert_eq!((store.stats().committed, store.stats().dropped), (1, 2));
+    }
+
+    #[test]
+    fn a_later_attempt_supersedes_an_earlier_one_whichever_comes_last() {
+        let (first, second) = (Arc::new("first"), Arc::new("second"));
+        let store = ShuffleStore::new();
+        assert_eq!(store.supersede(KEY, 4, in_segment(&first, 0)), CommitOutcome::Committed);
+        assert_eq!(store.supersede(KEY, 5, in_segment(&second, 0)), CommitOutcome::Committed);
+        assert_eq!(Arc::strong_count(&first), 1, "it is dropped");
+        // A task that was told to stop, and was done before it heard of it.
+        let late = CommitOutcome::AlreadyCommitted { attempt: 5 };
+        assert_eq!(store.supersede(KEY, 4, in_segment(&first, 0)), late);
+        assert_eq!(**store.get(KEY).unwrap().segment().unwrap(), "second");
     }
 
     #[test]

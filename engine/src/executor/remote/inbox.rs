@@ -184,15 +184,12 @@ fn keep(task: TaskId, report: Report, runtime: &Runtime) -> Report {
     let outcome = match outcome {
         Outcome::Map(mut map) => {
             let key = MapKey { shuffle: task.stage.0, map: task.partition };
-            if let Some(before) = runtime.store.attempt(key) {
-                // An attempt is launched only after the driver has given up those before it.
-                runtime.store.remove(key, before);
-            }
             let file = runtime.durable.then(|| map.file()).flatten();
             let (rows, bytes, digest) = (map.rows, map.bytes, map.digest);
             let sizes = std::mem::take(&mut map.sizes);
             let kept = Outcome::Kept { rows, bytes, digest, sizes, file };
-            runtime.store.commit(key, u64::from(task.attempt), map.output);
+            // An attempt is launched only after the driver has given up those before it.
+            runtime.store.supersede(key, u64::from(task.attempt), map.output);
             kept
         }
         other => other,
