@@ -6,6 +6,7 @@
 //! an output is lost and the same is made again, nor when one is made that nobody has needed before.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use millstream_planner::ids::ShuffleId;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
@@ -50,9 +51,8 @@ pub(super) enum KnownBy {
 impl Bases {
     /// Tells what the stage that writes a shuffle reads, which has to be known before.
     pub(super) fn reads(&mut self, shuffle: ShuffleId, inputs: &[ShuffleId]) {
-        if !self.shuffles.contains_key(&shuffle) {
-            let made = Made { inputs: inputs.to_vec(), ..Made::default() };
-            self.shuffles.insert(shuffle, made);
+        if let Entry::Vacant(unknown) = self.shuffles.entry(shuffle) {
+            unknown.insert(Made { inputs: inputs.to_vec(), ..Made::default() });
             self.order.push(shuffle);
             self.stamp_from(shuffle);
         }

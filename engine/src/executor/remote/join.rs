@@ -113,9 +113,8 @@ mod tests {
         let listener = listen("127.0.0.1:0", &access(), Purpose::Control).unwrap();
         let (addr, come) = (listener.local_addr().to_string(), Arc::new(AtomicUsize::new(0)));
         let counted = Arc::clone(&come);
-        let service = ControlService::new(Arc::new(move |_| {
-            say(counted.fetch_add(1, Ordering::Relaxed))
-        }));
+        let service =
+            ControlService::new(Arc::new(move |_| say(counted.fetch_add(1, Ordering::Relaxed))));
         let router = grpc_server().add_service(service);
         tokio::spawn(async move { drop(serve_grpc(router, listener).await) });
         (addr, come)
