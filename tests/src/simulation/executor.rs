@@ -7,6 +7,7 @@ use std::rc::Rc;
 use millstream::scheduler::{Capacity, Incarnation, Lease, OutputLocation, TaskId};
 use millstream_planner::ids::ShuffleId;
 
+use super::kept::Kept;
 use super::rows::Row;
 
 /// The map outputs a task was told to read, by shuffle.
@@ -22,7 +23,7 @@ pub struct Work {
 }
 
 /// An executor.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct SimExecutor {
     /// Its present or last life.
     pub incarnation: Incarnation,
@@ -45,7 +46,7 @@ pub struct SimExecutor {
     /// Tasks it has seen, so that repeated messages do nothing.
     pub seen: BTreeSet<TaskId>,
     /// What it keeps.
-    pub store: BTreeMap<OutputKey, Rc<Vec<Row>>>,
+    pub store: Kept,
     /// The names of the files that hold what it keeps, where there is a journal.
     pub files: BTreeMap<OutputKey, Vec<PathBuf>>,
     /// The machine it runs on, and what lies on its disk.
@@ -74,7 +75,7 @@ impl SimExecutor {
             draining: false,
             working: BTreeMap::new(),
             seen: BTreeSet::new(),
-            store: BTreeMap::new(),
+            store: Kept::default(),
             files: BTreeMap::new(),
             machine,
             disk: BTreeMap::new(),
@@ -87,7 +88,7 @@ impl SimExecutor {
         self.alive = false;
         self.working.clear();
         self.seen.clear();
-        self.store.clear();
+        self.store = Kept::default();
         self.files.clear();
     }
 
@@ -114,12 +115,16 @@ impl SimExecutor {
         PathBuf::from(format!("{machine}/run-{life}/map-{shuffle}-{map}-{attempt}"))
     }
 
-    /// Keeps a map output in a new file. False if it has one already.
-    pub fn write(&mut self, key: OutputKey, rows: Rc<Vec<Row>>) -> bool {
-        let file = self.file(key);
-        let is_new = self.disk.insert(file.clone(), Rc::clone(&rows)).is_none();
-        self.files.insert(key, vec![file]);
-        self.store.insert(key, rows);
+    /// Keeps a map output; where there is a journal, in a new file. False if there is one of its name already.
+    pub fn keep(&mut self, key: OutputKey, rows: Rc<Vec<Row>>, durable: bool) -> bool {
+        let mut is_new = true;
+        if durable {
+            let file = self.file(key);
+            is_new = self.disk.insert(file.clone(), Rc::clone(&rows)).is_none();
+            self.files.insert(key, vec![file]);
+        }
+        let dropped = self.store.keep(key, rows);
+        dropped.iter().for_each(|key| self.unlink(key));
         is_new
     }
 
@@ -133,24 +138,27 @@ impl SimExecutor {
         }
         self.disk.insert(named.clone(), Rc::clone(&rows));
         self.files.insert(key, vec![left_at.to_owned(), named]);
-        self.store.insert(key, rows);
-        true
+        let dropped = self.store.keep(key, rows);
+        dropped.iter().for_each(|key| self.unlink(key));
+        !dropped.contains(&key)
     }
 
     /// Drops what it keeps, and the files of it. False if there is no such output.
     pub fn forget(&mut self, key: &OutputKey) -> bool {
+        let was_there = self.store.forget(key);
+        self.unlink(key);
+        was_there
+    }
+
+    fn unlink(&mut self, key: &OutputKey) {
         for file in self.files.remove(key).into_iter().flatten() {
             self.disk.remove(&file);
         }
-        self.store.remove(key).is_some()
     }
 
     /// Drops all of a shuffle.
     pub fn release(&mut self, shuffle: ShuffleId) {
-        let keys: Vec<OutputKey> =
-            self.store.keys().filter(|(of, ..)| *of == shuffle).copied().collect();
-        for key in keys {
-            self.forget(&key);
-        }
+        let gone = self.store.release(shuffle);
+        gone.iter().for_each(|key| self.unlink(key));
     }
 }

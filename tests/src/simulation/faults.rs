@@ -119,11 +119,11 @@ impl World {
 
     fn lose_one(&mut self, id: ExecutorId, told: bool) {
         let Some(executor) = self.executors.get_mut(&id) else { return };
-        if executor.store.is_empty() {
+        if executor.store.keys().is_empty() {
             return;
         }
-        let place = self.rng.index(executor.store.len());
-        let Some(key) = executor.store.keys().nth(place).copied() else { return };
+        let place = self.rng.index(executor.store.keys().len());
+        let Some(key) = executor.store.keys().iter().nth(place).copied() else { return };
         executor.forget(&key);
         self.figures.count("lost outputs");
         if told {

@@ -23,6 +23,7 @@ mod driver;
 pub mod executor;
 mod faults;
 pub mod graphs;
+pub mod kept;
 pub mod prng;
 mod reruns;
 pub mod rows;

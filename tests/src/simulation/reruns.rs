@@ -233,7 +233,7 @@ impl World {
                     adopted.push((map, life));
                     self.figures.count("outputs taken over");
                     if self.serves {
-                        let rows = Rc::clone(&executor.store[&key]);
+                        let rows = executor.store.get(&key).unwrap_or_default();
                         self.service.insert((life, shuffle, map, output.attempt), rows);
                     }
                 }

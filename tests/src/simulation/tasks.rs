@@ -123,11 +123,11 @@ impl World {
                     Some(record) => {
                         let file = executor.file(key);
                         record.written.insert(task, (id, file, digest));
-                        record.names_met |= !executor.write(key, rows);
+                        record.names_met |= !executor.keep(key, rows, true);
                         false
                     }
                     None => {
-                        executor.store.insert(key, rows);
+                        executor.keep(key, rows, false);
                         !mix(u64::from(task.attempt) + count).is_multiple_of(4)
                     }
                 };
@@ -249,7 +249,7 @@ impl World {
                 && reader.cut_until <= self.now
                 && peer.stopped_until <= self.now);
         let there = peer.alive && peer.incarnation == incarnation && reachable;
-        let kept = peer.store.get(&(shuffle, map, attempt)).filter(|_| there).cloned();
+        let kept = peer.store.get(&(shuffle, map, attempt)).filter(|_| there);
         kept.or_else(|| self.fetch_served(((from, incarnation), shuffle, map, attempt)))
     }
 

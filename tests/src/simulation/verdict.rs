@@ -128,7 +128,7 @@ impl World {
             }
             if known
                 && executor.alive
-                && !(executor.store.is_empty() && executor.working.is_empty())
+                && !(executor.store.keys().is_empty() && executor.working.is_empty())
             {
                 return Err(format!(
                     "{id} still keeps {:?} and runs {:?}",
