@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Some worlds keep a journal: their driver dies, and the next one takes over what the journal tells and the disks
-//! still hold ([`reruns`]), by the decisions of the real journal, search and scheduler.
+//! still hold (`reruns`), by the decisions of the real journal, search and scheduler.
 //!
 //! Rows are real: each task computes row identities from what it read ([`rows`]), so that a lost, doubled
 //! or stale input shows in a job's result.
