@@ -285,11 +285,7 @@ impl ContextInner {
     pub(crate) fn published(&self, dir: &Path, files: &FilesPrint) -> Option<Manifest> {
         let print = files.print;
         self.driver.journal().filter(|journal| journal.knew_files(print))?;
-        let manifest = Manifest::read(dir).ok()?;
-        if manifest.job != Some(print_text(print)) {
-            return None;
-        }
-        OutputJob::tidy(dir);
+        let manifest = OutputJob::published(dir, &print_text(print)).ok()??;
         self.driver.count_known(files.stages.iter().copied());
         Some(manifest)
     }

@@ -1,6 +1,6 @@
 //! Frames to files.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use millstream_planner::expr::SortKey;
@@ -19,8 +19,8 @@ use crate::rdd::{Action, BoxStream};
 
 /// How a frame is written; the last step says where and in which format.
 ///
-/// The files are in a directory. They appear all together when the job has succeeded, and not at all otherwise; each
-/// partition's come from one attempt, however many there were.
+/// The files are in a directory, or under a prefix of a bucket (`s3://bucket/prefix`). They appear all together when the
+/// job has succeeded, and not at all otherwise; each partition's come from one attempt, however many there were.
 ///
 /// # Example
 /// ```
@@ -131,7 +131,7 @@ impl Writer {
         self
     }
 
-    /// Writes Parquet files into a directory.
+    /// Writes Parquet files into a directory or a prefix of a bucket.
     ///
     /// # Errors
     /// A mistake in the plan, columns that cannot be written so, a directory in use, or if the job fails.
@@ -140,7 +140,7 @@ impl Writer {
         self.save(dir.as_ref(), format)
     }
 
-    /// Writes delimited text into a directory.
+    /// Writes delimited text into a directory or a prefix of a bucket.
     ///
     /// # Errors
     /// As [`Self::parquet`].
@@ -149,7 +149,7 @@ impl Writer {
         self.save(dir.as_ref(), format)
     }
 
-    /// Writes JSON, one object a line, into a directory.
+    /// Writes JSON, one object a line, into a directory or a prefix of a bucket.
     ///
     /// # Errors
     /// As [`Self::parquet`].
@@ -158,7 +158,7 @@ impl Writer {
         self.save(dir.as_ref(), format)
     }
 
-    /// Writes Arrow IPC files into a directory.
+    /// Writes Arrow IPC files into a directory or a prefix of a bucket.
     ///
     /// # Errors
     /// As [`Self::parquet`].
@@ -182,7 +182,7 @@ impl Writer {
         {
             return Ok(manifest);
         }
-        let Some(job) = OutputJob::open(PathBuf::from(dir), self.mode)? else {
+        let Some(job) = OutputJob::open(dir, self.mode)? else {
             return Ok(Manifest::read(dir)?);
         };
         let params = WriteFiles { spec: spec.clone(), staging: job.staging().clone() };

@@ -22,11 +22,12 @@ use crate::io::output::{
 const SCHEMA_SAMPLE: usize = 1000;
 
 impl<T: Data + Display> Rdd<T> {
-    /// Writes each row as a line, one part file a partition, into a directory that must be empty or
-    /// not exist. The files appear all together when the job has succeeded, and not at all otherwise.
+    /// Writes each row as a line, one part file a partition, into a directory or a prefix of a bucket
+    /// (`s3://bucket/prefix`) that must be empty or not exist. The files appear all together when the job has
+    /// succeeded, and not at all otherwise.
     ///
     /// # Errors
-    /// If the directory is in use or cannot be written, or the job fails.
+    /// If the directory or prefix is in use or cannot be written, or the job fails.
     pub fn save_as_text(&self, dir: impl Into<PathBuf>) -> Result<Manifest, Error> {
         self.save_as_text_with(dir, TextCompression::None)
     }
@@ -114,6 +115,8 @@ impl<T: Data + Display> Action for SaveText<T> {
                 write!(line, "{row}").map_err(|error| TaskError::internal(error.to_string()))?;
                 writer.write_line(&line)?;
             }
+            // There is nothing to spill, but others are to know.
+            task.pressed_by(0, writer.held());
         }
         output.staging.permit(vec![writer.finish()?], task)
     }
@@ -148,6 +151,9 @@ impl<T: Data> Action for SaveParquet<T> {
         while let Some(chunk) = rows.next_chunk()? {
             task.check()?;
             writer.write(&chunk)?;
+            if task.pressed_by(writer.memory(), writer.held()) {
+                writer.relieve()?;
+            }
         }
         output.staging.permit(vec![writer.finish()?], task)
     }

@@ -10,8 +10,8 @@ use std::time::UNIX_EPOCH;
 
 use super::FileError;
 use super::hive::{self, Pair};
-use crate::io::store::{Location, Store};
-use crate::io::text::{InputError, resolve_inputs};
+use crate::io::store::Location;
+use crate::io::text::{InputError, WILDCARDS, list_objects, resolve_inputs};
 
 /// A file as it was when it was listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,8 +26,6 @@ pub(super) struct Listed {
     pub(super) columns: Vec<Pair>,
 }
 
-const WILDCARDS: [char; 3] = ['*', '?', '['];
-
 /// The files that the paths name, in the order of their names, each once.
 pub(super) fn list(paths: &[String]) -> Result<Vec<Listed>, FileError> {
     if paths.is_empty() {
@@ -37,7 +35,7 @@ pub(super) fn list(paths: &[String]) -> Result<Vec<Listed>, FileError> {
     for path in paths {
         match Location::parse(path)? {
             Location::Local(local) => list_local(path, &local, &mut files)?,
-            object => list_objects(&object, &mut files)?,
+            Location::S3 { bucket, prefix } => list_prefix(&bucket, &prefix, &mut files)?,
         }
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -138,48 +136,25 @@ fn is_hidden_name(name: &str) -> bool {
         || name.ends_with(".crc")
 }
 
-/// Adds the objects that a location names: one, all below it, or those that match it.
-fn list_objects(location: &Location, files: &mut Vec<Listed>) -> Result<(), FileError> {
-    let Location::S3 { bucket, prefix } = location else { return Ok(()) };
-    let fixed: Vec<&str> = prefix.split('/').take_while(|part| !part.contains(WILDCARDS)).collect();
-    let (base, pattern) = (fixed.join("/"), (fixed.join("/") != *prefix).then_some(prefix));
-    let pattern = pattern
-        .map(|pattern| {
-            glob::Pattern::new(pattern).map_err(|error| InputError::BadPattern {
-                pattern: location.to_string(),
-                reason: error.to_string(),
-            })
-        })
-        .transpose()?;
-    let store = Store::open(&Location::S3 { bucket: bucket.clone(), prefix: base.clone() })?;
+/// Adds the objects that a bucket and a prefix name: one, all below it, or those that match it.
+fn list_prefix(bucket: &str, prefix: &str, files: &mut Vec<Listed>) -> Result<(), FileError> {
     let before = files.len();
-    for object in store.objects()? {
-        let key = [base.as_str(), &object.name].join("/");
-        let key = key.trim_matches('/');
+    for object in list_objects(bucket, prefix)? {
         let mut parts: Vec<&str> = object.name.split('/').collect();
-        let hidden = parts.iter().any(|part| is_hidden_name(part));
-        let strict = glob::MatchOptions { require_literal_separator: true, ..Default::default() };
-        let matches = pattern.as_ref().is_none_or(|pattern| {
-            // What lies below a folder that matches is meant too.
-            key.match_indices('/')
-                .map(|(at, _)| &key[..at])
-                .chain([key])
-                .any(|part| pattern.matches_with(part, strict))
-        });
-        if hidden || object.bytes == 0 || !matches {
+        if object.bytes == 0 || parts.iter().any(|part| is_hidden_name(part)) {
             continue;
         }
         parts.pop();
-        files.push(Listed {
-            path: format!("s3://{bucket}/{key}"),
-            bytes: object.bytes,
-            modified_ns: object.modified_ns,
-            columns: parts.into_iter().filter_map(hive::parse).collect(),
-        });
+        let columns = parts.into_iter().filter_map(hive::parse).collect();
+        let (bytes, modified_ns) = (object.bytes, object.modified_ns);
+        files.push(Listed { path: object.path, bytes, modified_ns, columns });
     }
     match files.len() > before {
         true => Ok(()),
-        false => Err(InputError::NoMatch { pattern: location.to_string() }.into()),
+        false => {
+            let location = Location::S3 { bucket: bucket.to_owned(), prefix: prefix.to_owned() };
+            Err(InputError::NoMatch { pattern: location.to_string() }.into())
+        }
     }
 }
 

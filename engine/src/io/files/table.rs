@@ -19,7 +19,6 @@ use super::types::{common, merge, table_type};
 use super::{BadRecords, FileError, Format, ReadOptions, hive};
 use crate::executor::{Task, TaskError};
 use crate::io::output::Manifest;
-use crate::io::store::Location;
 use crate::io::text::{Compression, InvalidUtf8};
 use crate::io::{csv, ipc, json, parquet};
 use crate::operators::batches::BoxBatches;
@@ -312,8 +311,7 @@ fn constant_statistics<'a>(values: impl Iterator<Item = &'a Scalar> + Clone) -> 
 fn with_known_columns(paths: &[String], format: &Format, options: ReadOptions) -> ReadOptions {
     let text = matches!(format, Format::Csv(_) | Format::Json);
     let ([path], None, true) = (paths, &options.schema, text) else { return options };
-    let Ok(Location::Local(dir)) = Location::parse(path) else { return options };
-    match Manifest::read(&dir) {
+    match Manifest::read(path) {
         Ok(Manifest { rows: 0, schema: Some(schema), .. }) => {
             ReadOptions { schema: Some(schema), ..options }
         }

@@ -7,9 +7,9 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Schema};
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use tempfile::NamedTempFile;
 
 use super::formats::CsvOutput;
+use super::part::PartFile;
 use super::text::Encoder;
 
 /// A file of delimited text.
@@ -60,7 +60,7 @@ impl CsvEncoder {
         Ok(self.out.write_all(&self.records)?)
     }
 
-    pub(super) fn finish(self) -> io::Result<NamedTempFile> {
+    pub(super) fn finish(self) -> io::Result<PartFile> {
         self.out.finish()
     }
 

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::io::store::StoreError;
+
 /// A failure to write or publish an output.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -31,6 +33,30 @@ pub enum OutputError {
         /// The folder.
         path: PathBuf,
     },
+
+    /// Another job has ended this one's publication, as it would that of a job that is no more.
+    #[error(
+        "another job writes to {} and has undone what this one was publishing; let one write at a time, and run this one \
+         again", path.display()
+    )]
+    Undone {
+        /// The location.
+        path: PathBuf,
+    },
+
+    /// What a task has uploaded is gone before it became visible.
+    #[error(
+        "the upload of {} is gone: another job that writes to the same place has ended it, or a rule of the bucket; run \
+         this one again", path.display()
+    )]
+    UploadGone {
+        /// The object.
+        path: PathBuf,
+    },
+
+    /// An object store that cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 
     /// A task attempt outlived its job.
     #[error("the job that wrote to {} is over; this attempt's output is dropped", staging.display())]
@@ -129,9 +155,13 @@ impl OutputError {
             | Self::Duplicate { .. }
             | Self::PartitionBy { .. }
             | Self::ColumnType { .. } => false,
-            Self::Busy { .. } | Self::Encode { .. } | Self::Parquet { .. } | Self::Io { .. } => {
-                true
-            }
+            Self::Busy { .. }
+            | Self::Undone { .. }
+            | Self::UploadGone { .. }
+            | Self::Store(_)
+            | Self::Encode { .. }
+            | Self::Parquet { .. }
+            | Self::Io { .. } => true,
         }
     }
 

@@ -1,7 +1,8 @@
 //! Formats that tables are written in, and writing one file in each.
 
 use std::io::BufWriter;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Schema, SchemaRef};
@@ -11,9 +12,9 @@ use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use serde::{Deserialize, Serialize};
-use tempfile::NamedTempFile;
 
 use super::csv::CsvEncoder;
+use super::part::{Gauge, Part, PartFile};
 use super::text::Encoder;
 use super::{OutputError, ParquetCompression, TextCompression};
 
@@ -132,24 +133,25 @@ impl OutputFormat {
 pub(super) struct TableFile {
     format: &'static str,
     path: PathBuf,
+    gauge: Arc<Gauge>,
     pub(super) rows: u64,
     encoder: TableEncoder,
 }
 
 enum TableEncoder {
-    Parquet(Box<ArrowWriter<NamedTempFile>>),
+    Parquet(Box<ArrowWriter<PartFile>>),
     Csv(CsvEncoder),
     Json(LineDelimitedWriter<Encoder>),
-    Ipc(Box<FileWriter<BufWriter<NamedTempFile>>>),
+    Ipc(Box<FileWriter<BufWriter<PartFile>>>),
 }
 
 impl TableFile {
     pub(super) fn create(
-        file: NamedTempFile,
+        file: PartFile,
         format: &OutputFormat,
         schema: &SchemaRef,
     ) -> Result<Self, OutputError> {
-        let path = file.path().to_owned();
+        let (path, gauge) = (file.path().to_owned(), file.gauge());
         let refused = |reason: String| OutputError::Encode {
             format: format.name(),
             path: path.clone(),
@@ -178,7 +180,7 @@ impl TableFile {
                 TableEncoder::Ipc(Box::new(writer.map_err(|error| refused(error.to_string()))?))
             }
         };
-        Ok(Self { format: format.name(), path, rows: 0, encoder })
+        Ok(Self { format: format.name(), path, gauge, rows: 0, encoder })
     }
 
     pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<(), OutputError> {
@@ -200,12 +202,11 @@ impl TableFile {
 
     /// Bytes written so far, about.
     pub(super) fn bytes(&self) -> u64 {
-        let on_disk = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
         match &self.encoder {
             TableEncoder::Parquet(writer) => {
                 (writer.bytes_written() + writer.in_progress_size()) as u64
             }
-            _ => on_disk(&self.path),
+            _ => self.gauge.bytes(),
         }
     }
 
@@ -217,6 +218,11 @@ impl TableFile {
         }
     }
 
+    /// Bytes in memory that are not counted as the task's allocations.
+    pub(super) fn held(&self) -> usize {
+        self.gauge.held()
+    }
+
     /// Writes out what is held in memory, as far as the format allows.
     pub(super) fn relieve(&mut self) -> Result<(), OutputError> {
         if let TableEncoder::Parquet(writer) = &mut self.encoder {
@@ -226,9 +232,10 @@ impl TableFile {
         Ok(())
     }
 
-    pub(super) fn finish(self) -> Result<(NamedTempFile, u64), OutputError> {
-        let (rows, path, format) = (self.rows, self.path, self.format);
-        let file = match self.encoder {
+    /// Ends the file with all its rows written.
+    pub(super) fn finish(self) -> Result<Part, OutputError> {
+        let Self { format, path, gauge, rows, encoder } = self;
+        let file = match encoder {
             // Taking the file out writes the footer.
             TableEncoder::Parquet(writer) => writer.into_inner().map_err(|error| error.to_string()),
             TableEncoder::Csv(csv) => csv.finish().map_err(|error| error.to_string()),
@@ -242,14 +249,14 @@ impl TableFile {
             },
         };
         match file {
-            Ok(file) => Ok((file, rows)),
-            Err(reason) => Err(OutputError::Encode { format, path, rows, reason }),
+            Ok(file) => file.keep(rows),
+            Err(reason) => Err(gauge.cause(|| OutputError::Encode { format, path, rows, reason })),
         }
     }
 
     fn refused(&self, reason: String) -> OutputError {
         let (format, path, rows) = (self.format, self.path.clone(), self.rows);
-        OutputError::Encode { format, path, rows, reason }
+        self.gauge.cause(|| OutputError::Encode { format, path, rows, reason })
     }
 }
 

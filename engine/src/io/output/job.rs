@@ -1,18 +1,16 @@
-//! The part of the protocol that the driver takes: claiming the folder, and ending the job.
+//! The part of the protocol that the driver takes: claiming the location, and ending the job.
 
-use std::fs::{self, File, TryLockError};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::publish::{self, Manifest};
-use super::staging::{Part, Staging};
 use super::table::{self, WriteSpec};
-use super::{MANIFEST_NAME, OutputError, TEMPORARY_NAME};
+use super::target::{self, Target};
+use super::{Manifest, OutputError, Part, Staging};
+use crate::io::store::Location;
 
-/// What to do with what is in an output folder already.
+/// What to do with what is in an output location already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WriteMode {
     /// It is an error.
@@ -26,81 +24,54 @@ pub enum WriteMode {
     Ignore,
 }
 
-/// One job's claim on an output folder, from its creation to [`OutputJob::commit`] or
-/// [`OutputJob::abort`]. Dropping it aborts.
+/// One job's claim on an output location, a directory or a prefix of a bucket, from its creation to
+/// [`OutputJob::commit`] or [`OutputJob::abort`]. Dropping it aborts.
 #[derive(Debug)]
 pub struct OutputJob {
-    dir: PathBuf,
+    target: Box<dyn Target>,
     staging: Staging,
     mode: WriteMode,
-    /// The folder did not exist before, so an abort removes it.
-    created: bool,
     over: bool,
-    /// Held for as long as the job lives; the system releases it when the process dies.
-    _lock: File,
 }
 
 impl OutputJob {
-    /// Claims `dir`, creating it if need be, and clears what a job that died left there.
+    /// Claims a location, such as `/dir` or `s3://bucket/prefix`, and clears what a job that died left there.
     ///
     /// With `overwrite`, an output that is there stays until this job is committed.
     ///
     /// # Errors
-    /// A folder that is not empty (without `overwrite`), that holds files which are not part of an
-    /// output, or that another live job writes to.
-    pub fn create(dir: impl Into<PathBuf>, overwrite: bool) -> Result<Self, OutputError> {
+    /// A location that is not empty (without `overwrite`), that holds files which are not part of an output, or that
+    /// another live job writes to.
+    pub fn create(location: impl AsRef<Path>, overwrite: bool) -> Result<Self, OutputError> {
         let mode = if overwrite { WriteMode::Overwrite } else { WriteMode::Error };
-        Self::claim(dir.into(), mode)
+        Self::claim(location.as_ref(), mode)
     }
 
     /// [`Self::create`] in any mode: `None` if there is content, and it is to stay as it is.
     ///
     /// # Errors
     /// As [`Self::create`].
-    pub(crate) fn open(
-        dir: impl Into<PathBuf>,
-        mode: WriteMode,
-    ) -> Result<Option<Self>, OutputError> {
-        let dir = dir.into();
-        match Self::claim(dir, mode) {
+    pub(crate) fn open(location: &Path, mode: WriteMode) -> Result<Option<Self>, OutputError> {
+        match Self::claim(location, mode) {
             Err(OutputError::NotEmpty { .. }) if mode == WriteMode::Ignore => Ok(None),
             job => job.map(Some),
         }
     }
 
-    fn claim(dir: PathBuf, mode: WriteMode) -> Result<Self, OutputError> {
-        let created = !dir.exists();
-        let temporary = dir.join(TEMPORARY_NAME);
-        if !created && !temporary.exists() {
-            // Refuse before anything is written there.
-            check_content(&dir, mode)?;
-        }
-        let lock = claim(&dir, &temporary)?;
-        clear_dead_jobs(&dir, &temporary)?;
-        if let Err(error) = check_content(&dir, mode) {
-            // The refusal stands whether or not our own traces can be removed.
-            let _ = fs::remove_dir_all(&temporary);
-            return Err(error);
-        }
-        let root = tempfile::Builder::new()
-            .prefix("job-")
-            .tempdir_in(&temporary)
-            .map_err(OutputError::io("create a folder in", &temporary))?
-            .keep();
-        let staging = Staging::create(root, mode == WriteMode::Append)?;
-        Ok(Self { staging, dir, mode, created, over: false, _lock: lock })
+    fn claim(location: &Path, mode: WriteMode) -> Result<Self, OutputError> {
+        let target = target::claim(&Location::parse(location)?, mode)?;
+        Ok(Self { staging: target.staging(), target, mode, over: false })
     }
 
-    /// Removes what a job that has published its files did not live to remove. Left alone if another
-    /// job is at work there.
-    pub(crate) fn tidy(dir: &Path) {
-        let temporary = dir.join(TEMPORARY_NAME);
-        if temporary.exists()
-            && let Ok(_lock) = claim(dir, &temporary)
-        {
-            // It is hidden from readers; the next job tries again.
-            let _ = fs::remove_dir_all(&temporary);
-        }
+    /// The manifest of the output that `job` has published at a location, if it is there. What the job did not live
+    /// to do is done.
+    ///
+    /// # Errors
+    /// There is none, or another one.
+    pub(crate) fn published(location: &Path, job: &str) -> Result<Option<Manifest>, OutputError> {
+        target::settle(&Location::parse(location)?)?;
+        let manifest = Manifest::read(location)?;
+        Ok((manifest.job.as_deref() == Some(job)).then_some(manifest))
     }
 
     /// Where the tasks of the job write.
@@ -112,7 +83,7 @@ impl OutputJob {
     /// accepted their results knows which these are: an attempt that ended well may have been given up since.
     ///
     /// # Errors
-    /// A part whose file is gone, or a failing file system; nothing is published then, and an output that
+    /// A part whose file is gone, or a failing file system or store; nothing is published then, and an output that
     /// was to be overwritten is back in place.
     pub fn commit(self, parts: &[Part]) -> Result<Manifest, OutputError> {
         self.commit_as(parts, None)
@@ -146,18 +117,8 @@ impl OutputJob {
     }
 
     fn publish(mut self, parts: &[Part], manifest: Manifest) -> Result<Manifest, OutputError> {
-        let mut old = publish::published_names(&self.dir)?;
-        let mut manifest = manifest;
-        if self.mode == WriteMode::Append {
-            old.retain(|name| name == MANIFEST_NAME);
-            if !old.is_empty() {
-                manifest = manifest.after(Manifest::read(&self.dir)?);
-            }
-        }
-        publish::publish(&self.dir, &self.staging, parts, &manifest, old)?;
+        let manifest = self.target.publish(parts, manifest)?;
         self.over = true;
-        // The output is complete. What is left is hidden from readers, and the next job clears it.
-        let _ = self.remove_temporary();
         Ok(manifest)
     }
 
@@ -166,23 +127,8 @@ impl OutputJob {
     /// # Errors
     /// When its files cannot be removed; they are hidden from readers in any case.
     pub fn abort(mut self) -> Result<(), OutputError> {
-        self.clean_up()
-    }
-
-    fn clean_up(&mut self) -> Result<(), OutputError> {
         self.over = true;
-        publish::roll_back(&self.dir, self.staging.root())?;
-        self.remove_temporary()?;
-        if self.created {
-            // Fails, rightly, where someone has put something there meanwhile.
-            let _ = fs::remove_dir(&self.dir);
-        }
-        Ok(())
-    }
-
-    fn remove_temporary(&self) -> Result<(), OutputError> {
-        let temporary = self.dir.join(TEMPORARY_NAME);
-        fs::remove_dir_all(&temporary).map_err(OutputError::io("remove", &temporary))
+        self.target.abort()
     }
 }
 
@@ -190,56 +136,7 @@ impl Drop for OutputJob {
     fn drop(&mut self) {
         if !self.over {
             // `abort` is the way to learn of errors.
-            let _ = self.clean_up();
+            let _ = self.target.abort();
         }
-    }
-}
-
-/// Takes the lock of the folder, which only one live process can hold.
-fn claim(dir: &Path, temporary: &Path) -> Result<File, OutputError> {
-    let path = temporary.join("lock");
-    loop {
-        fs::create_dir_all(temporary).map_err(OutputError::io("create", temporary))?;
-        let lock = File::create(&path).map_err(OutputError::io("create", &path))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(OutputError::Busy { path: dir.to_owned() });
-            }
-            Err(TryLockError::Error(error)) => return Err(OutputError::io("lock", &path)(error)),
-        }
-        // A job that ended between the two steps took the file with it: what we hold is then not
-        // what the next job will find.
-        let held = lock.metadata().map_err(OutputError::io("inspect", &path))?;
-        if fs::metadata(&path).is_ok_and(|found| found.ino() == held.ino()) {
-            return Ok(lock);
-        }
-    }
-}
-
-/// Undoes and removes what jobs left that did not live to clean up.
-fn clear_dead_jobs(dir: &Path, temporary: &Path) -> Result<(), OutputError> {
-    for entry in fs::read_dir(temporary).map_err(OutputError::io("list", temporary))? {
-        let root = entry.map_err(OutputError::io("list", temporary))?.path();
-        if root.is_dir() {
-            publish::roll_back(dir, &root)?;
-            fs::remove_dir_all(&root).map_err(OutputError::io("remove", &root))?;
-        }
-    }
-    Ok(())
-}
-
-/// Refuses content that the job may not replace.
-fn check_content(dir: &Path, mode: WriteMode) -> Result<(), OutputError> {
-    let names = publish::published_names(dir)?;
-    match mode {
-        WriteMode::Append => Ok(()),
-        WriteMode::Error | WriteMode::Ignore if !names.is_empty() => {
-            Err(OutputError::NotEmpty { path: dir.to_owned() })
-        }
-        _ => match publish::foreign(dir, names)? {
-            Some(found) => Err(OutputError::Foreign { path: dir.to_owned(), found }),
-            None => Ok(()),
-        },
     }
 }

@@ -2,6 +2,7 @@
 
 use std::any::type_name;
 use std::marker::PhantomData;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::datatypes::{FieldRef, Schema};
@@ -11,9 +12,8 @@ use parquet::file::properties::WriterProperties;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_arrow::schema::{SchemaLike, TracingOptions};
-use tempfile::NamedTempFile;
 
-use super::staging::Place;
+use super::part::{Gauge, PartFile, Place};
 use super::{OutputError, Part, Staging};
 
 /// How Parquet pages are compressed.
@@ -71,10 +71,10 @@ impl ParquetSchema {
 
 /// Writes one attempt's rows. Dropped without [`ParquetWriter::finish`], it leaves no file.
 pub struct ParquetWriter<T> {
-    staging: Staging,
-    partition: u32,
+    path: PathBuf,
+    gauge: Arc<Gauge>,
     schema: ParquetSchema,
-    writer: ArrowWriter<NamedTempFile>,
+    writer: ArrowWriter<PartFile>,
     rows: u64,
     row_type: PhantomData<fn(T)>,
 }
@@ -83,27 +83,28 @@ impl<T: Serialize> ParquetWriter<T> {
     /// Opens a file for an attempt of `partition`.
     ///
     /// # Errors
-    /// When the job is over or the file system refuses.
+    /// When the job is over or the file system or store refuses.
     pub fn create(
         staging: &Staging,
         partition: u32,
         schema: ParquetSchema,
         compression: ParquetCompression,
     ) -> Result<Self, OutputError> {
-        let file = staging.attempt_file(partition)?;
-        let path = file.path().to_owned();
+        let place = Place { partition, extension: ".parquet", ..Place::default() };
+        let file = staging.create(&place)?;
+        let (path, gauge) = (file.path().to_owned(), file.gauge());
         let properties = WriterProperties::builder().set_compression(compression.codec()).build();
         let columns = Arc::new(Schema::new(schema.fields.clone()));
-        let writer = ArrowWriter::try_new(file, columns, Some(properties))
-            .map_err(|error| OutputError::Parquet { path, rows: 0, reason: error.to_string() })?;
-        let staging = staging.clone();
-        Ok(Self { staging, partition, schema, writer, rows: 0, row_type: PhantomData })
+        let writer = ArrowWriter::try_new(file, columns, Some(properties)).map_err(|error| {
+            OutputError::Parquet { path: path.clone(), rows: 0, reason: error.to_string() }
+        })?;
+        Ok(Self { path, gauge, schema, writer, rows: 0, row_type: PhantomData })
     }
 
     /// Writes a chunk of rows. Chunks of some thousand rows are cheapest.
     ///
     /// # Errors
-    /// A row that does not fit the schema, or a failing file system.
+    /// A row that does not fit the schema, or a failing file system or store.
     pub fn write(&mut self, rows: &[T]) -> Result<(), OutputError> {
         let batch = serde_arrow::to_record_batch(&self.schema.fields, &rows)
             .map_err(|error| self.failure(error.to_string()))?;
@@ -112,25 +113,39 @@ impl<T: Serialize> ParquetWriter<T> {
         Ok(())
     }
 
+    /// Bytes held in memory.
+    pub(crate) fn memory(&self) -> usize {
+        self.writer.memory_size()
+    }
+
+    /// Bytes in memory that are not counted as the task's allocations.
+    pub(crate) fn held(&self) -> usize {
+        self.gauge.held()
+    }
+
+    /// Writes out what is held in memory, as far as the format allows.
+    ///
+    /// # Errors
+    /// A failing file system or store.
+    pub(crate) fn relieve(&mut self) -> Result<(), OutputError> {
+        self.writer.flush().map_err(|error| self.failure(error.to_string()))
+    }
+
     /// Ends the file. It is published if the job is committed with this part.
     ///
     /// # Errors
-    /// When the file system refuses.
+    /// When the file system or store refuses.
     pub fn finish(self) -> Result<Part, OutputError> {
-        let path = self.writer.inner().path().to_owned();
-        let rows = self.rows;
+        let Self { path, gauge, writer, rows, .. } = self;
         // Taking the file out writes the footer.
-        let file = self.writer.into_inner().map_err(|error| OutputError::Parquet {
-            path,
-            rows,
-            reason: error.to_string(),
+        let file = writer.into_inner().map_err(|error| {
+            gauge.cause(|| OutputError::Parquet { path, rows, reason: error.to_string() })
         })?;
-        let place = Place { partition: self.partition, extension: ".parquet", ..Place::default() };
-        self.staging.keep(file, &place, rows)
+        file.keep(rows)
     }
 
     fn failure(&self, reason: String) -> OutputError {
-        let path = self.writer.inner().path().to_owned();
-        OutputError::Parquet { path, rows: self.rows, reason }
+        let (path, rows) = (self.path.clone(), self.rows);
+        self.gauge.cause(|| OutputError::Parquet { path, rows, reason })
     }
 }

@@ -11,7 +11,8 @@ use arrow::datatypes::DataType;
 use arrow::row::{RowConverter, SortField};
 
 use super::OutputError;
-use super::table::{Files, OpenFile, WriteSpec};
+use super::formats::TableFile;
+use super::table::{Files, WriteSpec};
 use crate::executor::TaskError;
 use crate::io::files::hive_directory;
 
@@ -24,7 +25,7 @@ pub(super) struct Spread {
     columns: Vec<usize>,
     file_columns: Vec<usize>,
     keys: Option<RowConverter>,
-    open: HashMap<String, (u64, Option<OpenFile>)>,
+    open: HashMap<String, (u64, Option<TableFile>)>,
     /// Counts writes.
     clock: u64,
 }
@@ -111,7 +112,16 @@ impl Spread {
 
     /// Bytes held in memory.
     pub(super) fn memory(&self) -> usize {
-        self.open.values().filter_map(|(_, open)| Some(open.as_ref()?.file.memory())).sum()
+        self.files().map(TableFile::memory).sum()
+    }
+
+    /// Bytes in memory that are not counted as the task's allocations.
+    pub(super) fn held(&self) -> usize {
+        self.files().map(TableFile::held).sum()
+    }
+
+    fn files(&self) -> impl Iterator<Item = &TableFile> {
+        self.open.values().filter_map(|(_, open)| open.as_ref())
     }
 
     /// Writes out what is held in memory. Of many files, the older half is ended.
@@ -122,7 +132,7 @@ impl Spread {
         self.open
             .values_mut()
             .filter_map(|(_, open)| open.as_mut())
-            .try_for_each(|open| open.file.relieve())
+            .try_for_each(TableFile::relieve)
     }
 
     pub(super) fn finish(mut self, files: &mut Files<'_>) -> Result<(), OutputError> {

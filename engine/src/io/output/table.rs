@@ -7,8 +7,8 @@ use arrow::datatypes::SchemaRef;
 use serde::{Deserialize, Serialize};
 
 use super::formats::{OutputFormat, TableFile};
+use super::part::Place;
 use super::spread::Spread;
-use super::staging::Place;
 use super::{OutputError, Part, Staging};
 use crate::executor::{Task, TaskError};
 use crate::operators::batches::BoxBatches;
@@ -113,7 +113,7 @@ fn write_all(
         for (folder, rows) in spread.folders(&batch)? {
             spread.write(&folder, &rows, files)?;
         }
-        if task.pressed(spread.memory()) {
+        if task.pressed_by(spread.memory(), spread.held()) {
             spread.relieve(files)?;
         }
     }
@@ -130,18 +130,12 @@ pub(super) struct Files<'a> {
     pub(super) parts: Vec<Part>,
 }
 
-/// A file being written.
-pub(super) struct OpenFile {
-    pub(super) file: TableFile,
-    place: Place,
-}
-
 impl<'a> Files<'a> {
     fn new(spec: &'a WriteSpec, staging: &'a Staging, partition: u32) -> Self {
         Self { spec, staging, partition, schema: spec.file_schema(), opened: 0, parts: Vec::new() }
     }
 
-    pub(super) fn open(&mut self, folder: &str) -> Result<OpenFile, OutputError> {
+    pub(super) fn open(&mut self, folder: &str) -> Result<TableFile, OutputError> {
         let place = Place {
             partition: self.partition,
             folder: folder.to_owned(),
@@ -149,21 +143,18 @@ impl<'a> Files<'a> {
             extension: self.spec.format.extension(),
         };
         self.opened += 1;
-        let file = self.staging.attempt_file(self.partition)?;
-        let file = TableFile::create(file, &self.spec.format, &self.schema)?;
-        Ok(OpenFile { file, place })
+        TableFile::create(self.staging.create(&place)?, &self.spec.format, &self.schema)
     }
 
-    pub(super) fn close(&mut self, open: OpenFile) -> Result<(), OutputError> {
-        let (file, rows) = open.file.finish()?;
-        self.parts.push(self.staging.keep(file, &open.place, rows)?);
+    pub(super) fn close(&mut self, open: TableFile) -> Result<(), OutputError> {
+        self.parts.push(open.finish()?);
         Ok(())
     }
 
     /// Writes rows to the file of a folder, and to further ones as each is full.
     pub(super) fn write(
         &mut self,
-        current: &mut Option<OpenFile>,
+        current: &mut Option<TableFile>,
         folder: &str,
         rows: &RecordBatch,
     ) -> Result<(), OutputError> {
@@ -173,12 +164,12 @@ impl<'a> Files<'a> {
                 *current = Some(self.open(folder)?);
             }
             let Some(open) = current else { return Ok(()) };
-            let room = self.spec.rows_max.map_or(u64::MAX, |max| max.max(1) - open.file.rows);
+            let room = self.spec.rows_max.map_or(u64::MAX, |max| max.max(1) - open.rows);
             let count = (rows.num_rows() - at).min(usize::try_from(room).unwrap_or(usize::MAX));
-            open.file.write(&rows.slice(at, count))?;
+            open.write(&rows.slice(at, count))?;
             at += count;
-            let full = self.spec.rows_max.is_some_and(|max| open.file.rows >= max)
-                || self.spec.bytes_max.is_some_and(|max| open.file.bytes() >= max);
+            let full = self.spec.rows_max.is_some_and(|max| open.rows >= max)
+                || self.spec.bytes_max.is_some_and(|max| open.bytes() >= max);
             if full && let Some(open) = current.take() {
                 self.close(open)?;
             }
@@ -199,7 +190,5 @@ impl<'a> Files<'a> {
 pub(super) fn write_empty(spec: &WriteSpec, staging: &Staging) -> Result<Part, OutputError> {
     let whole = WriteSpec { partition_by: Vec::new(), ..spec.clone() };
     let mut files = Files::new(&whole, staging, 0);
-    let open = files.open("")?;
-    let (file, rows) = open.file.finish()?;
-    staging.keep(file, &open.place, rows)
+    files.open("")?.finish()
 }

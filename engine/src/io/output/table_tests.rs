@@ -12,6 +12,8 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use tempfile::TempDir;
 
+use super::folder::publish;
+use super::staging::Kind;
 use super::table::{WriteSpec, write_partition};
 use super::*;
 use crate::executor::testing::task;
@@ -262,8 +264,8 @@ fn an_append_cut_short_is_undone_with_its_folders() {
     // The last part is lost, so that publishing fails after the others have been moved.
     job.staging().discard(&parts[2]).unwrap();
     let manifest = Manifest::of(&parts);
-    publish::publish(dir.path(), job.staging(), &parts, &manifest, vec![MANIFEST_NAME.to_owned()])
-        .unwrap_err();
+    let Kind::Folder(staging) = &job.staging().0 else { panic!("it writes to a folder") };
+    publish(dir.path(), staging, &parts, &manifest, vec![MANIFEST_NAME.to_owned()]).unwrap_err();
     assert!(dir.path().join("k=2").exists());
     job.abort().unwrap();
     assert_eq!(files_below(dir.path()), before);

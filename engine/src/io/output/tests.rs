@@ -7,7 +7,8 @@ use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-use super::publish::{publish, published_names};
+use super::folder::{FolderStaging, publish, published_names};
+use super::staging::Kind;
 use super::*;
 use crate::io::text::resolve_inputs;
 use crate::text::Text;
@@ -18,6 +19,12 @@ fn write_part(staging: &Staging, partition: u32, lines: &[&str]) -> Part {
         writer.write_line(line).unwrap();
     }
     writer.finish().unwrap()
+}
+
+/// The staging of a job that writes to a folder.
+fn folder(job: &OutputJob) -> FolderStaging {
+    let Kind::Folder(staging) = &job.staging().0 else { panic!("it writes to a folder") };
+    staging.clone()
 }
 
 fn run(dir: &Path, overwrite: bool, parts: &[&[&str]]) -> Manifest {
@@ -205,7 +212,7 @@ fn a_publication_cut_short_is_undone_by_the_next_job() {
     // The second part is lost, so that publishing fails after the first has been moved.
     job.staging().discard(&parts[1]).unwrap();
     let old = published_names(&live).unwrap();
-    publish(&live, job.staging(), &parts, &Manifest::of(&parts), old).unwrap_err();
+    publish(&live, &folder(&job), &parts, &Manifest::of(&parts), old).unwrap_err();
     assert_eq!(fs::read_to_string(live.join("part-00000.txt")).unwrap(), "new\n");
     snapshot(&live, &dir);
 
@@ -300,7 +307,7 @@ fn an_empty_parquet_part_has_the_schema() {
     let writer =
         ParquetWriter::<Row>::create(job.staging(), 0, schema, ParquetCompression::Zstd).unwrap();
     let part = writer.finish().unwrap();
-    let file = fs::File::open(job.staging().attempt_path(&part)).unwrap();
+    let file = fs::File::open(folder(&job).attempt_path(&part)).unwrap();
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
     assert_eq!(reader.schema().fields().len(), 3);
     assert_eq!(part.rows, 0);

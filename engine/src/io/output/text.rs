@@ -1,12 +1,12 @@
 //! Part files of text lines.
 
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tempfile::NamedTempFile;
 
-use super::staging::Place;
+use super::part::{Gauge, PartFile, Place};
 use super::{OutputError, Part, Staging};
 
 const BUFFER_BYTES: usize = 128 << 10;
@@ -23,7 +23,18 @@ pub enum TextCompression {
     Zstd,
 }
 
-type File = BufWriter<NamedTempFile>;
+impl TextCompression {
+    /// What it adds to the names of files.
+    fn extension(self) -> &'static str {
+        match self {
+            Self::None => ".txt",
+            Self::Gzip => ".txt.gz",
+            Self::Zstd => ".txt.zst",
+        }
+    }
+}
+
+type File = BufWriter<PartFile>;
 
 /// A file that is compressed as it is written.
 pub(super) enum Encoder {
@@ -33,7 +44,7 @@ pub(super) enum Encoder {
 }
 
 impl Encoder {
-    pub(super) fn new(file: NamedTempFile, compression: TextCompression) -> io::Result<Self> {
+    pub(super) fn new(file: PartFile, compression: TextCompression) -> io::Result<Self> {
         let file = BufWriter::with_capacity(BUFFER_BYTES, file);
         Ok(match compression {
             TextCompression::None => Self::Plain(file),
@@ -47,7 +58,7 @@ impl Encoder {
     }
 
     /// Ends the file.
-    pub(super) fn finish(self) -> io::Result<NamedTempFile> {
+    pub(super) fn finish(self) -> io::Result<PartFile> {
         let file = match self {
             Self::Plain(file) => file,
             Self::Gzip(encoder) => encoder.finish()?,
@@ -77,10 +88,8 @@ impl Write for Encoder {
 
 /// Writes one attempt's lines. Dropped without [`TextWriter::finish`], it leaves no file.
 pub struct TextWriter {
-    staging: Staging,
-    partition: u32,
-    compression: TextCompression,
     path: PathBuf,
+    gauge: Arc<Gauge>,
     encoder: Encoder,
     rows: u64,
 }
@@ -89,23 +98,23 @@ impl TextWriter {
     /// Opens a file for an attempt of `partition`.
     ///
     /// # Errors
-    /// When the job is over or the file system refuses.
+    /// When the job is over or the file system or store refuses.
     pub fn create(
         staging: &Staging,
         partition: u32,
         compression: TextCompression,
     ) -> Result<Self, OutputError> {
-        let file = staging.attempt_file(partition)?;
-        let path = file.path().to_owned();
+        let extension = compression.extension();
+        let file = staging.create(&Place { partition, extension, ..Place::default() })?;
+        let (path, gauge) = (file.path().to_owned(), file.gauge());
         let encoder = Encoder::new(file, compression).map_err(OutputError::io("write", &path))?;
-        let staging = staging.clone();
-        Ok(Self { staging, partition, compression, path, encoder, rows: 0 })
+        Ok(Self { path, gauge, encoder, rows: 0 })
     }
 
     /// Writes a line and its `\n`. Counts as one row even where it contains newlines.
     ///
     /// # Errors
-    /// When the file system refuses.
+    /// When the file system or store refuses.
     #[inline]
     pub fn write_line(&mut self, line: impl AsRef<[u8]>) -> Result<(), OutputError> {
         let line = line.as_ref();
@@ -115,21 +124,24 @@ impl TextWriter {
             encoder => encoder.write_all(line).and_then(|()| encoder.write_all(b"\n")),
         };
         self.rows += 1;
-        written.map_err(|error| OutputError::io("write", &self.path)(error))
+        written.map_err(|error| refused(&self.gauge, &self.path, error))
+    }
+
+    /// Bytes in memory that are not counted as the task's allocations.
+    pub(crate) fn held(&self) -> usize {
+        self.gauge.held()
     }
 
     /// Ends the file. It is published if the job is committed with this part.
     ///
     /// # Errors
-    /// When the file system refuses.
+    /// When the file system or store refuses.
     pub fn finish(self) -> Result<Part, OutputError> {
-        let file = self.encoder.finish().map_err(OutputError::io("write", &self.path))?;
-        let extension = match self.compression {
-            TextCompression::None => ".txt",
-            TextCompression::Gzip => ".txt.gz",
-            TextCompression::Zstd => ".txt.zst",
-        };
-        let place = Place { partition: self.partition, extension, ..Place::default() };
-        self.staging.keep(file, &place, self.rows)
+        let Self { path, gauge, encoder, rows } = self;
+        encoder.finish().map_err(|error| refused(&gauge, &path, error))?.keep(rows)
     }
+}
+
+fn refused(gauge: &Gauge, path: &Path, error: io::Error) -> OutputError {
+    gauge.cause(|| OutputError::io("write", path)(error))
 }

@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io::ErrorKind;
+use std::ops::Range;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
 use object_store::local::LocalFileSystem;
-use object_store::path::Path;
+use object_store::path::{Path, PathPart};
 use object_store::{
     Error as ObjectError, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload,
 };
@@ -55,7 +56,7 @@ impl Store {
                     location: name(),
                     why: format!("has characters that keys of objects cannot have: {error}"),
                 })?;
-                (s3::bucket(bucket, location)?, base)
+                (s3::bucket(bucket, location)? as Arc<dyn ObjectStore>, base)
             }
         };
         Ok(Self { location: location.clone(), objects, base })
@@ -89,10 +90,25 @@ impl Store {
         Ok(bytes.to_vec())
     }
 
+    /// The size of an object in bytes.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], and whatever the store answers.
+    pub(crate) fn size(&self, name: &str) -> Result<u64, StoreError> {
+        let (objects, path) = (Arc::clone(&self.objects), self.path(name));
+        self.ask("read", name, async move { Ok(objects.head(&path).await?.size) })
+    }
+
     /// A stream over the first `bytes` bytes of an object. Nothing is requested before the first read.
     #[must_use]
     pub fn reader(&self, name: &str, bytes: u64) -> ObjectReader {
-        ObjectReader::new(self.clone(), name.to_owned(), bytes)
+        self.reader_of(name, 0..bytes)
+    }
+
+    /// A stream over a range of an object. Nothing is requested before the first read.
+    #[must_use]
+    pub(crate) fn reader_of(&self, name: &str, range: Range<u64>) -> ObjectReader {
+        ObjectReader::new(self.clone(), name.to_owned(), range)
     }
 
     /// Writes a small object, in place of one that is there.
@@ -230,18 +246,35 @@ impl Store {
                 .map_err(StoreError::io("clear", self.shown(folder)));
         }
         let names = self.list(folder)?.into_iter().filter(|name| !keep.contains(name.as_str()));
-        let paths: Vec<_> = names.map(|name| Ok(self.path(&name))).collect();
+        self.delete_all(&names.collect::<Vec<_>>())
+    }
+
+    /// Removes objects, many with a request. That there are none is no error.
+    ///
+    /// # Errors
+    /// Whatever else the store answers.
+    pub fn delete_all(&self, names: &[String]) -> Result<(), StoreError> {
+        let paths: Vec<_> = names.iter().map(|name| Ok(self.path(name))).collect();
         let objects = Arc::clone(&self.objects);
-        self.ask("clear", folder, async move {
+        self.ask("clear", "", async move {
             let paths = futures::stream::iter(paths).boxed();
-            objects.delete_stream(paths).try_for_each(async |_| Ok(())).await
+            let mut answers = objects.delete_stream(paths);
+            while let Some(answer) = answers.next().await {
+                match answer {
+                    Err(ObjectError::NotFound { .. }) => {}
+                    answer => drop(answer?),
+                }
+            }
+            Ok(())
         })
     }
 
     pub(super) fn path(&self, name: &str) -> Path {
         name.split('/')
             .filter(|part| !part.is_empty())
-            .fold(self.base.clone(), |path, part| path.join(part))
+            // Names are keys as they are, with the `%` of folders of columns.
+            .map(|part| PathPart::parse(part).unwrap_or_else(|_| PathPart::from(part)))
+            .fold(self.base.clone(), Path::join)
     }
 
     /// The name of an object or folder relative to the location.
@@ -259,7 +292,7 @@ impl Store {
     }
 
     /// Does a request and waits for the answer.
-    fn ask<T: Send + 'static>(
+    pub(super) fn ask<T: Send + 'static>(
         &self,
         action: &'static str,
         name: &str,
@@ -269,6 +302,11 @@ impl Store {
         answer.map_err(|error| self.failure(action, name, error))
     }
 
+    /// What an answer means, without a question of its own.
+    pub(super) fn told(&self, action: &'static str, name: &str, error: ObjectError) -> StoreError {
+        StoreError::of(action, self.shown(name), error)
+    }
+
     /// What an answer means; of a missing object, whether it is the bucket that is missing.
     pub(super) fn failure(
         &self,
@@ -276,7 +314,7 @@ impl Store {
         name: &str,
         error: ObjectError,
     ) -> StoreError {
-        let error = StoreError::of(action, self.shown(name), error);
+        let error = self.told(action, name, error);
         match (error, &self.location) {
             (StoreError::NotFound { location }, Location::S3 { bucket, .. })
                 if !self.bucket_exists() =>

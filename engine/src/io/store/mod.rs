@@ -8,6 +8,8 @@
 //!  blocking   [`Store`]: get, put, create if absent, list, delete
 //!  reader     an object as a stream, fetched a window ahead
 //!  writer     an object of any size, visible when it is complete
+//!  upload     the same, made visible by another process than the one that has written it
+//!  parts      the pieces in which both are sent
 //! ```
 //!
 //! What an object means is its user's business; nothing here knows of rows, tasks or jobs.
@@ -15,15 +17,21 @@
 mod blocking;
 mod error;
 mod location;
+mod parts;
 mod reader;
 mod runtime;
 mod s3;
+mod upload;
 mod writer;
 
+pub(crate) use blocking::Object;
 pub use blocking::Store;
 pub use error::StoreError;
 pub use location::Location;
 pub use reader::ObjectReader;
+#[cfg(test)]
+pub(crate) use s3::in_memory;
+pub(crate) use upload::{Upload, Uploaded, Uploads};
 pub use writer::ObjectWriter;
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! An object as a stream.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use super::{Store, StoreError};
 /// A request is for this much: large enough that its round trip counts little.
 const WINDOW_BYTES: u64 = 4 << 20;
 
-/// Reads an object from its beginning. One window is read while the next one is fetched.
+/// Reads an object, or a range of it, in order. One window is read while the next one is fetched.
 pub struct ObjectReader {
     store: Store,
     name: String,
@@ -27,8 +28,9 @@ pub struct ObjectReader {
 }
 
 impl ObjectReader {
-    pub(super) fn new(store: Store, name: String, bytes: u64) -> Self {
-        Self { store, name, end: bytes, next: 0, window: Bytes::new(), used: 0, ahead: None }
+    pub(super) fn new(store: Store, name: String, range: Range<u64>) -> Self {
+        let Range { start, end } = range;
+        Self { store, name, end, next: start, window: Bytes::new(), used: 0, ahead: None }
     }
 
     /// Appends the next `len` bytes to `out`, or what is left of the object, and returns how many.
@@ -105,6 +107,19 @@ impl ObjectReader {
             runtime::send_home(std::mem::take(&mut self.window));
         }
         self.used = 0;
+    }
+}
+
+impl io::Read for ObjectReader {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.used == self.window.len() && !self.fill().map_err(io::Error::other)? {
+            return Ok(0);
+        }
+        let left = &self.window[self.used..];
+        let taken = left.len().min(out.len());
+        out[..taken].copy_from_slice(&left[..taken]);
+        self.used += taken;
+        Ok(taken)
     }
 }
 

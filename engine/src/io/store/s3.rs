@@ -6,7 +6,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+#[cfg(test)]
+use object_store::ObjectStoreExt;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::multipart::MultipartStore;
 use object_store::{ClientOptions, ObjectStore, RetryConfig};
 use parking_lot::Mutex;
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
@@ -22,19 +25,38 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 /// How long a machine's role may take to be told.
 const CREDENTIALS_TIME_MAX: Duration = Duration::from_secs(10);
 
+/// All that is asked of a bucket.
+pub(super) trait Bucket: ObjectStore + MultipartStore {}
+
+impl<B: ObjectStore + MultipartStore> Bucket for B {}
+
+type Clients = Mutex<HashMap<String, Arc<dyn Bucket>>>;
+
+fn clients() -> &'static Clients {
+    static CLIENTS: OnceLock<Clients> = OnceLock::new();
+    CLIENTS.get_or_init(Mutex::default)
+}
+
 /// The client of a bucket.
-pub(super) fn bucket(
-    bucket: &str,
-    location: &Location,
-) -> Result<Arc<dyn ObjectStore>, StoreError> {
-    static CLIENTS: OnceLock<Mutex<HashMap<String, Arc<AmazonS3>>>> = OnceLock::new();
-    let clients = CLIENTS.get_or_init(Mutex::default);
-    if let Some(client) = clients.lock().get(bucket) {
-        return Ok(Arc::clone(client) as _);
+pub(super) fn bucket(bucket: &str, location: &Location) -> Result<Arc<dyn Bucket>, StoreError> {
+    if let Some(client) = clients().lock().get(bucket) {
+        return Ok(Arc::clone(client));
     }
-    let client = Arc::new(connect(bucket, location)?);
-    clients.lock().insert(bucket.to_owned(), Arc::clone(&client));
+    let client: Arc<dyn Bucket> = Arc::new(connect(bucket, location)?);
+    clients().lock().insert(bucket.to_owned(), Arc::clone(&client));
     Ok(client)
+}
+
+/// Makes a bucket that lives in the memory of this process, for unit tests.
+#[cfg(test)]
+pub(crate) fn in_memory(bucket: &str) -> Location {
+    let client = Arc::new(object_store::memory::InMemory::new());
+    let own = Arc::clone(&client);
+    // What is asked for where it is in doubt whether there is a bucket.
+    let root = async move { own.put(&object_store::path::Path::default(), "".into()).await };
+    assert!(runtime::wait(root).is_ok_and(|put| put.is_ok()));
+    clients().lock().insert(bucket.to_owned(), client);
+    Location::S3 { bucket: bucket.to_owned(), prefix: String::new() }
 }
 
 fn connect(bucket: &str, location: &Location) -> Result<AmazonS3, StoreError> {

@@ -3,29 +3,25 @@
 use std::io;
 use std::sync::Arc;
 
-use object_store::{Error as ObjectError, MultipartUpload, ObjectStoreExt, PutPayload};
+use object_store::{Error as ObjectError, MultipartUpload, ObjectStoreExt};
 
-use super::runtime::{self, Pending};
-use super::{Store, StoreError};
-
-/// Parts of a large object; S3 takes at most 10,000 of them, so that an object may have 78 GiB.
-const PART_BYTES: usize = 8 << 20;
+use super::parts::Parts;
+use super::{Store, StoreError, runtime};
 
 /// Writes an object. It is not there before [`ObjectWriter::complete`]; dropped without that, it never
 /// is, and its parts are removed. One part is filled while the one before is sent.
 pub struct ObjectWriter {
     store: Store,
     name: String,
-    part: Vec<u8>,
+    parts: Parts<()>,
     /// Begun with the first part that does not complete the object.
     upload: Option<Box<dyn MultipartUpload>>,
-    sent: Option<Pending<Result<(), ObjectError>>>,
     bytes: u64,
 }
 
 impl ObjectWriter {
     pub(super) fn new(store: Store, name: String) -> Self {
-        Self { store, name, part: Vec::new(), upload: None, sent: None, bytes: 0 }
+        Self { store, name, parts: Parts::default(), upload: None, bytes: 0 }
     }
 
     /// Appends bytes.
@@ -35,17 +31,10 @@ impl ObjectWriter {
     pub fn write(&mut self, mut bytes: &[u8]) -> Result<(), StoreError> {
         self.bytes += bytes.len() as u64;
         while !bytes.is_empty() {
-            if self.part.len() == PART_BYTES {
+            if self.parts.is_full() {
                 self.send_part()?;
             }
-            if self.part.capacity() == 0 {
-                // Allocated where it will be freed.
-                let part = runtime::wait(async { Vec::with_capacity(PART_BYTES) });
-                self.part = part.map_err(self.io())?;
-            }
-            let (now, later) = bytes.split_at(bytes.len().min(PART_BYTES - self.part.len()));
-            self.part.extend_from_slice(now);
-            bytes = later;
+            bytes = self.parts.fill(bytes).map_err(self.io())?;
         }
         Ok(())
     }
@@ -56,7 +45,7 @@ impl ObjectWriter {
     /// Whatever the store answers.
     pub fn complete(mut self) -> Result<u64, StoreError> {
         if self.upload.is_none() {
-            self.store.put(&self.name, std::mem::take(&mut self.part))?;
+            self.store.put(&self.name, self.parts.take())?;
             return Ok(self.bytes);
         }
         self.send_part()?;
@@ -83,16 +72,16 @@ impl ObjectWriter {
             let begun = begun.map_err(self.io())?;
             self.upload = Some(begun.map_err(|error| self.failure(error))?);
         }
-        if let Some(upload) = &mut self.upload {
-            let part = upload.put_part(PutPayload::from(std::mem::take(&mut self.part)));
-            self.sent = Some(runtime::start(part).map_err(self.io())?);
-        }
-        Ok(())
+        let sent = match &mut self.upload {
+            Some(upload) => self.parts.send(|part| upload.put_part(part)),
+            None => Ok(()),
+        };
+        sent.map_err(self.io())
     }
 
     fn wait_for_part(&mut self) -> Result<(), StoreError> {
-        match self.sent.take() {
-            Some(sent) => sent.wait().map_err(self.io())?.map_err(|error| self.failure(error)),
+        match self.parts.wait().map_err(self.io())? {
+            Some(answer) => answer.map_err(|error| self.failure(error)),
             None => Ok(()),
         }
     }
@@ -108,9 +97,6 @@ impl ObjectWriter {
 
 impl Drop for ObjectWriter {
     fn drop(&mut self) {
-        if self.part.capacity() > 0 {
-            runtime::send_home(std::mem::take(&mut self.part));
-        }
         if let Some(mut upload) = self.upload.take() {
             // A part that arrives after this would be kept, unseen and paid for.
             let _ = self.wait_for_part();

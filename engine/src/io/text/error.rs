@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::io::store::StoreError;
+
 /// A failure to find or read text input.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -99,6 +101,10 @@ pub enum InputError {
         source: io::Error,
     },
 
+    /// An object store that cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+
     /// The operating system refused.
     #[error("cannot {action} input {}: {source}", path.display())]
     Io {
@@ -116,7 +122,7 @@ impl InputError {
     /// not change by reading it again; a failing disk or network may recover.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Damaged { .. } | Self::Io { .. })
+        matches!(self, Self::Damaged { .. } | Self::Store(_) | Self::Io { .. })
     }
 
     /// Adds the path and the action to an error of the operating system.

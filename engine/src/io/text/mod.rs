@@ -1,4 +1,4 @@
-//! Text input: which files a pattern means ([`resolve_inputs`]), how they divide into splits
+//! Text input, from files and objects of a bucket: which files a pattern means ([`resolve_inputs`]), how they divide into splits
 //! ([`plan_splits`]), and reading a split as lines ([`LineReader`]) or whole files
 //! ([`WholeFileReader`]).
 //!
@@ -8,6 +8,7 @@
 mod cut;
 mod error;
 mod lines;
+mod objects;
 mod options;
 mod resolve;
 mod source;
@@ -17,6 +18,7 @@ mod whole;
 pub(crate) use cut::{BOM, Bytes, Cut, READ_BYTES, Regions};
 pub use error::InputError;
 pub use lines::LineReader;
+pub(crate) use objects::{WILDCARDS, list_objects};
 pub use options::{InvalidUtf8, TextOptions};
 pub use resolve::{Compression, InputFile, resolve_inputs};
 pub use splits::{Piece, Split, plan_splits, plan_whole_files};

@@ -1,4 +1,4 @@
-//! From patterns to files: one file, a directory, or a glob. Looks at names and sizes only.
+//! From patterns to files: one file, a directory, or a glob, or the same in a bucket. Looks at names and sizes only.
 
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
@@ -7,6 +7,8 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 
 use super::InputError;
+use super::objects::{WILDCARDS, list_objects};
+use crate::io::store::Location;
 
 /// How a file is compressed, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +39,7 @@ impl Compression {
 /// A file to read, as it was when the job was planned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputFile {
-    /// Where it is.
+    /// Where it is: a path, or the address of an object.
     pub path: PathBuf,
     /// Its size on disk in bytes.
     pub len: u64,
@@ -51,7 +53,7 @@ pub struct InputFile {
 /// The files that `patterns` name, sorted by path, each once.
 ///
 /// A pattern is a file, a directory (its files, not those of its subdirectories) or a glob (`*`,
-/// `?`, `[..]`, `**`). Out of directories and globs, hidden and marker files (names that begin with
+/// `?`, `[..]`, `**`), or one of these in a bucket (`s3://bucket/prefix`). Out of directories and globs, hidden and marker files (names that begin with
 /// `.` or `_`, or end with `.crc`) and empty files are skipped.
 ///
 /// # Errors
@@ -62,20 +64,56 @@ pub fn resolve_inputs(patterns: &[String]) -> Result<Vec<InputFile>, InputError>
     }
     let mut files = Vec::new();
     for pattern in patterns {
-        let path = Path::new(pattern);
-        match fs::metadata(path) {
-            Ok(metadata) if metadata.is_dir() => list_directory(path, &mut files)?,
-            Ok(metadata) => files.push(input_file(path.to_owned(), &metadata)),
-            Err(_) if pattern.contains(['*', '?', '[']) => match_glob(pattern, &mut files)?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(InputError::Missing { path: path.to_owned(), nearest: nearest(path) });
+        match Location::parse(pattern)? {
+            Location::Local(_) => resolve_path(pattern, &mut files)?,
+            Location::S3 { bucket, prefix } => {
+                resolve_prefix(pattern, &bucket, &prefix, &mut files)?
             }
-            Err(error) => return Err(InputError::io("open", path)(error)),
         }
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
     files.dedup_by(|a, b| a.path == b.path);
     Ok(files)
+}
+
+fn resolve_path(pattern: &str, files: &mut Vec<InputFile>) -> Result<(), InputError> {
+    let pattern = pattern.strip_prefix("file://").unwrap_or(pattern);
+    let path = Path::new(pattern);
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => list_directory(path, files),
+        Ok(metadata) => {
+            files.push(input_file(path.to_owned(), &metadata));
+            Ok(())
+        }
+        Err(_) if pattern.contains(WILDCARDS) => match_glob(pattern, files),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(InputError::Missing { path: path.to_owned(), nearest: nearest(path) })
+        }
+        Err(error) => Err(InputError::io("open", path)(error)),
+    }
+}
+
+fn resolve_prefix(
+    pattern: &str,
+    bucket: &str,
+    prefix: &str,
+    files: &mut Vec<InputFile>,
+) -> Result<(), InputError> {
+    let objects = list_objects(bucket, prefix)?;
+    if objects.is_empty() {
+        return Err(InputError::NoMatch { pattern: pattern.to_owned() });
+    }
+    let hidden = |name: &str| name.split('/').any(is_hidden_name);
+    let data = objects
+        .into_iter()
+        .filter(|object| object.depth == 0 && object.bytes > 0 && !hidden(&object.name));
+    files.extend(data.map(|object| InputFile {
+        len: object.bytes,
+        compression: Compression::of(&object.path),
+        modified_ns: object.modified_ns,
+        path: object.path.into(),
+    }));
+    Ok(())
 }
 
 fn input_file(path: PathBuf, metadata: &Metadata) -> InputFile {
@@ -126,7 +164,10 @@ fn is_data(path: &Path, metadata: &Metadata) -> bool {
 }
 
 fn is_hidden(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    is_hidden_name(&path.file_name().unwrap_or_default().to_string_lossy())
+}
+
+fn is_hidden_name(name: &str) -> bool {
     name.starts_with(['.', '_']) || name.ends_with(".crc")
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
 use super::{Bytes, Compression, InputError, InputFile};
+use crate::io::store::{Location, ObjectReader, Store, StoreError};
 
 /// The decompressed bytes of a file from some offset on.
 pub(super) struct Source {
@@ -21,19 +22,12 @@ impl Source {
     /// Opens `file` at `offset`, which is zero unless the file is splittable.
     pub(super) fn open(file: &InputFile, offset: u64) -> Result<Self, InputError> {
         let path = &file.path;
-        let mut raw = File::open(path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => InputError::Vanished { path: path.clone() },
-            _ => InputError::io("open", path)(error),
-        })?;
-        let found = raw.metadata().map_err(InputError::io("open", path))?.len();
-        if found != file.len {
-            return Err(InputError::Changed { path: path.clone(), planned: file.len, found });
-        }
-        if offset > 0 {
-            raw.seek(SeekFrom::Start(offset)).map_err(InputError::io("seek in", path))?;
-        }
+        let raw: Box<dyn Read + Send> = match Location::parse(path)? {
+            Location::Local(_) => Box::new(open_file(file, offset)?),
+            object => Box::new(open_object(file, &object, offset)?),
+        };
         let reader: Box<dyn Read + Send> = match file.compression {
-            Compression::None => Box::new(raw),
+            Compression::None => raw,
             Compression::Gzip => {
                 Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::new(raw)))
             }
@@ -58,6 +52,10 @@ impl Source {
     }
 
     fn failure(&self, source: io::Error) -> InputError {
+        let source = match source.downcast::<StoreError>() {
+            Ok(error) => return error.into(),
+            Err(source) => source,
+        };
         let path = self.path.clone();
         match self.compression {
             Compression::None => InputError::Io { action: "read", path, source },
@@ -80,5 +78,43 @@ impl Bytes for Source {
             return Err(InputError::Changed { path: self.path.clone(), planned, found });
         }
         Ok(read)
+    }
+}
+
+fn open_file(file: &InputFile, offset: u64) -> Result<File, InputError> {
+    let path = &file.path;
+    let mut raw = File::open(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => InputError::Vanished { path: path.clone() },
+        _ => InputError::io("open", path)(error),
+    })?;
+    let found = raw.metadata().map_err(InputError::io("open", path))?.len();
+    check_size(file, found)?;
+    if offset > 0 {
+        raw.seek(SeekFrom::Start(offset)).map_err(InputError::io("seek in", path))?;
+    }
+    Ok(raw)
+}
+
+fn open_object(
+    file: &InputFile,
+    object: &Location,
+    offset: u64,
+) -> Result<ObjectReader, InputError> {
+    let store = Store::open(object)?;
+    match store.size("") {
+        Ok(found) => check_size(file, found)?,
+        Err(StoreError::NotFound { .. }) => {
+            return Err(InputError::Vanished { path: file.path.clone() });
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(store.reader_of("", offset..file.len))
+}
+
+fn check_size(file: &InputFile, found: u64) -> Result<(), InputError> {
+    let (path, planned) = (file.path.clone(), file.len);
+    match found == planned {
+        true => Ok(()),
+        false => Err(InputError::Changed { path, planned, found }),
     }
 }

@@ -5,76 +5,13 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use arrow::datatypes::SchemaRef;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-use super::staging::{self, Part, Staging};
-use super::{MANIFEST_NAME, OutputError, TEMPORARY_NAME};
-
-/// What an output consists of; the content of its `_SUCCESS`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Manifest {
-    /// The files, in partition order.
-    pub files: Vec<ManifestFile>,
-    /// Rows in all files.
-    pub rows: u64,
-    /// Bytes in all files.
-    pub bytes: u64,
-    /// What stands for the job that wrote them, where a next run may have to know.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub job: Option<String>,
-    /// The columns, where there are no rows to find them from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schema: Option<SchemaRef>,
-}
-
-/// One file of an output.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ManifestFile {
-    /// The name in the output folder.
-    pub name: String,
-    /// The rows in it.
-    pub rows: u64,
-    /// Its size in bytes.
-    pub bytes: u64,
-}
-
-impl Manifest {
-    pub(super) fn of(parts: &[Part]) -> Self {
-        let file = |part: &Part| ManifestFile {
-            name: part.name.clone(),
-            rows: part.rows,
-            bytes: part.bytes,
-        };
-        Self {
-            files: parts.iter().map(file).collect(),
-            rows: parts.iter().map(|part| part.rows).sum(),
-            bytes: parts.iter().map(|part| part.bytes).sum(),
-            job: None,
-            schema: None,
-        }
-    }
-
-    /// With the files of an output that was there before and stays.
-    pub(super) fn after(mut self, before: Self) -> Self {
-        self.rows += before.rows;
-        self.bytes += before.bytes;
-        self.files = [before.files, self.files].concat();
-        if self.rows > 0 {
-            self.schema = None;
-        }
-        self
-    }
-
-    /// Reads the manifest of the output in `dir`.
-    ///
-    /// # Errors
-    /// When there is none, or it was not written by an [`OutputJob`](super::OutputJob).
-    pub fn read(dir: &Path) -> Result<Self, OutputError> {
-        let path = dir.join(MANIFEST_NAME);
-        staging::read_json(&path).map_err(OutputError::io("read", &path))
-    }
-}
+use super::super::manifest::is_output_name;
+use super::super::{MANIFEST_NAME, Manifest, OutputError, Part};
+use super::TEMPORARY_NAME;
+use super::staging::FolderStaging;
 
 fn intent_path(root: &Path) -> PathBuf {
     root.join("intent")
@@ -85,9 +22,9 @@ fn replaced_path(root: &Path) -> PathBuf {
 }
 
 /// Publishes `parts` in `dir`, in place of the entries `old` there. The manifest is always among these.
-pub(super) fn publish(
+pub(in super::super) fn publish(
     dir: &Path,
-    staging: &Staging,
+    staging: &FolderStaging,
     parts: &[Part],
     manifest: &Manifest,
     mut old: Vec<String>,
@@ -120,7 +57,7 @@ pub(super) fn publish(
 /// if none was begun or it did.
 pub(super) fn roll_back(dir: &Path, root: &Path) -> Result<(), OutputError> {
     let intent = intent_path(root);
-    let parts: Vec<Part> = match staging::read_json(&intent) {
+    let parts: Vec<Part> = match read_json(&intent) {
         Ok(parts) => parts,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(OutputError::io("read", &intent)(error)),
@@ -154,7 +91,7 @@ pub(super) fn roll_back(dir: &Path, root: &Path) -> Result<(), OutputError> {
 }
 
 /// The entries of an output folder, other than the folder for temporary files.
-pub(super) fn published_names(dir: &Path) -> Result<Vec<String>, OutputError> {
+pub(in super::super) fn published_names(dir: &Path) -> Result<Vec<String>, OutputError> {
     let mut names = Vec::new();
     for entry in fs::read_dir(dir).map_err(OutputError::io("list", dir))? {
         let entry = entry.map_err(OutputError::io("list", dir))?;
@@ -180,16 +117,10 @@ pub(super) fn foreign(dir: &Path, names: Vec<String>) -> Result<Option<String>, 
     Ok(None)
 }
 
-fn is_output_name(name: &str) -> bool {
-    name == MANIFEST_NAME
-        || name.starts_with("part-")
-        || (name.starts_with('.') && name.ends_with(".crc"))
-}
-
 /// Writes a file that is whole wherever it exists.
 fn write_whole(path: &Path, value: &impl Serialize) -> Result<(), OutputError> {
     let partial = path.with_extension("partial");
-    staging::write_json(&partial, value).map_err(OutputError::io("write", &partial))?;
+    write_json(&partial, value).map_err(OutputError::io("write", &partial))?;
     rename(&partial, path)
 }
 
@@ -202,4 +133,12 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
+}
+
+fn write_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
+    fs::write(path, serde_json::to_vec_pretty(value)?)
+}
+
+fn read_json<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
+    Ok(serde_json::from_slice(&fs::read(path)?)?)
 }
