@@ -1,4 +1,4 @@
-//! Checkpoints on a local directory and in an object store: written once, whole or not there, verified.
+//! Checkpoints and outputs on a local directory and in an object store: written once, whole or not there, verified.
 //!
 //! The object store is a real server: `MILLSTREAM_TEST_S3` names a prefix in it, such as
 //! `s3://bucket/tests`, and the usual `AWS_*` variables say the rest. Without it these tests say that they
@@ -7,12 +7,16 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 #![expect(clippy::print_stderr, reason = "says what is skipped")]
 
+mod outputs;
+
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use millstream::io::store::{Location, Store, StoreError};
 use millstream::{CheckpointPolicy, Context, Rdd};
 use millstream_tests::child;
+
+millstream_tests::executor_role!();
 
 const MANIFEST: &str = "_CHECKPOINT";
 
