@@ -102,10 +102,10 @@ fn frames_come_back_from_every_format_and_from_folders() {
                 assert_eq!(is_complete_and_alone(&location), written);
             }
             let read = || context.read();
-            check(&read().parquet(&at("parquet")).unwrap());
-            check(&read().csv(&at("csv")).unwrap());
-            check(&read().json(&at("json")).unwrap());
-            check(&read().ipc(&at("ipc")).unwrap());
+            check(&read().parquet(at("parquet").as_str()).unwrap());
+            check(&read().csv(at("csv").as_str()).unwrap());
+            check(&read().json(at("json").as_str()).unwrap());
+            check(&read().ipc(at("ipc").as_str()).unwrap());
         }
     }
 }
@@ -125,12 +125,15 @@ fn text_and_structs_come_back() {
         assert_eq!(found, expected);
         let whole = context.whole_text_files([format!("{text}/part-*")], &TextOptions::default());
         let whole = whole.unwrap().collect().unwrap();
-        assert_eq!(whole.iter().map(|(_, content)| content.lines().count()).sum::<usize>(), 1_000);
+        assert_eq!(
+            whole.iter().map(|(_, content)| content.as_str().lines().count()).sum::<usize>(),
+            1_000
+        );
         assert!(whole.iter().all(|(path, _)| path.starts_with(&text)), "{}", whole[0].0);
 
         context.parallelize(rows(), 2).save_as_parquet(&structs).unwrap();
         is_complete_and_alone(&structs);
-        check(&context.read().parquet(&structs).unwrap());
+        check(&context.read().parquet(structs.as_str()).unwrap());
     }
 }
 
@@ -162,7 +165,7 @@ fn modes_treat_what_is_there_as_they_say() {
             frame.write().mode(mode).parquet(&at)
         };
         let read = || {
-            let frame = context.read().parquet(&at).unwrap().select(["n"]);
+            let frame = context.read().parquet(at.as_str()).unwrap().select(["n"]);
             let mut found: Vec<(i64,)> = frame.collect_rows().unwrap();
             found.sort_unstable();
             found.into_iter().map(|(n,)| n).collect::<Vec<_>>()
@@ -199,7 +202,7 @@ fn a_job_that_fails_leaves_nothing_and_what_it_was_to_overwrite() {
         let broken = broken().to_frame().unwrap();
         broken.write().mode(WriteMode::Overwrite).parquet(&at).unwrap_err();
         is_complete_and_alone(&at);
-        check(&context.read().parquet(&at).unwrap());
+        check(&context.read().parquet(at.as_str()).unwrap());
     }
 }
 
