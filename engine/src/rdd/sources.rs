@@ -53,7 +53,8 @@ impl Context {
     }
 
     /// The lines of a text file, of all files of a directory, or of all files that a glob pattern
-    /// matches; or of the objects of a bucket that are meant so (`s3://bucket/prefix`). Files ending in `.gz` and `.zst` are decompressed, and are not split.
+    /// matches; or of the objects of a bucket that are meant so (`s3://bucket/prefix`). Files ending in `.gz` and
+    /// `.zst` are decompressed, and are not split.
     ///
     /// Lines end with `\n` or `\r\n`, which are not part of them; the last one may lack it. Text that
     /// is not UTF-8 fails the job with file and offset; see [`Context::text_files`] for other policies.

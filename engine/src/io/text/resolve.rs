@@ -53,8 +53,8 @@ pub struct InputFile {
 /// The files that `patterns` name, sorted by path, each once.
 ///
 /// A pattern is a file, a directory (its files, not those of its subdirectories) or a glob (`*`,
-/// `?`, `[..]`, `**`), or one of these in a bucket (`s3://bucket/prefix`). Out of directories and globs, hidden and marker files (names that begin with
-/// `.` or `_`, or end with `.crc`) and empty files are skipped.
+/// `?`, `[..]`, `**`), or one of these in a bucket (`s3://bucket/prefix`). Out of directories and globs, hidden and
+/// marker files (names that begin with `.` or `_`, or end with `.crc`) and empty files are skipped.
 ///
 /// # Errors
 /// A path that does not exist, with names like it; a glob that matches nothing; an empty list.
@@ -65,11 +65,11 @@ pub fn resolve_inputs(patterns: &[String]) -> Result<Vec<InputFile>, InputError>
     let mut files = Vec::new();
     for pattern in patterns {
         match Location::parse(pattern)? {
-            Location::Local(_) => resolve_path(pattern, &mut files)?,
+            Location::Local(_) => resolve_path(pattern, &mut files),
             Location::S3 { bucket, prefix } => {
-                resolve_prefix(pattern, &bucket, &prefix, &mut files)?
+                resolve_prefix(pattern, &bucket, &prefix, &mut files)
             }
-        }
+        }?;
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
     files.dedup_by(|a, b| a.path == b.path);
