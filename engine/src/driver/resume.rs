@@ -41,13 +41,12 @@ impl Driver {
         let Some(journal) = &self.journal else { return };
         let graph = Arc::clone(&job.spec.graph);
         // Those that are known of all partitions need nothing of what they were made from.
-        let all = |print: &StagePrint| journal.all_results(print, job.spec.targets.clone());
         let last = graph.result();
-        let all = last.and_then(|stage| job.prints.get(&stage.id)).and_then(all);
-        let results = match (last, all) {
-            (Some(stage), Some(all)) => self.take_results(job, stage, all),
-            _ => 0,
-        };
+        let all = last.and_then(|stage| {
+            let print = job.prints.get(&stage.id)?;
+            Some((stage, journal.all_results(print, job.spec.targets.clone())?))
+        });
+        let results = all.map_or(0, |(stage, all)| self.take_results(job, stage, all));
         if results == job.spec.targets.len() && results > 0 {
             self.count_known(job.prints.iter().map(|(stage, print)| (*stage, print.print)));
             return;
@@ -58,9 +57,9 @@ impl Driver {
                 self.take_outputs(job, journal, stage, shuffle);
             }
         }
-        if let Some((stage, print)) =
-            last.and_then(|stage| Some((stage, job.prints.get(&stage.id)?)))
-            && results == 0
+        if results == 0
+            && let Some(stage) = last
+            && let Some(print) = job.prints.get(&stage.id)
         {
             let some = journal.results(print, job.spec.targets.clone());
             self.take_results(job, stage, some);
@@ -143,22 +142,21 @@ impl Driver {
     ) -> Existing {
         let updates = std::mem::take(&mut output.updates);
         let at = OutputAt { shuffle: ShuffleId(stage.0), map: output.map, attempt: output.attempt };
-        match there {
-            // What was added to accumulators counts, whether or not somebody will need the output again.
-            None if print.stable => drop(self.count_noted(stage, output.map, updates)),
-            None => {}
-            Some(life) if self.count_noted(stage, output.map, updates) => {
+        // What was added to accumulators counts, whether or not the output is there, or somebody will need it again.
+        let counts = there.is_some() || print.stable;
+        let counted = counts && self.count_noted(stage, output.map, updates);
+        let holder = match there {
+            Some(life) if counted => {
                 self.state.lock().sizes.learn(at, std::mem::take(&mut output.sizes));
-                return journal.taken(
-                    print,
-                    stage,
-                    &output,
-                    Some((life.executor, life.incarnation)),
-                );
+                Some((life.executor, life.incarnation))
             }
-            Some(life) => self.state.lock().workers.drop_output(life.executor, at),
-        }
-        journal.taken(print, stage, &output, None)
+            Some(life) => {
+                self.state.lock().workers.drop_output(life.executor, at);
+                None
+            }
+            None => None,
+        };
+        journal.taken(print, stage, &output, holder)
     }
 
     /// Notes a task that counts. What does not serialise is not noted.

@@ -43,6 +43,9 @@ pub use text::{TextCompression, TextWriter};
 /// The name of the manifest.
 pub const MANIFEST_NAME: &str = "_SUCCESS";
 
+/// The name of the folder for everything that is not published.
+const TEMPORARY_NAME: &str = "_temporary";
+
 #[cfg(test)]
 mod table_tests;
 #[cfg(test)]

@@ -85,7 +85,8 @@ impl WriteSpec {
     }
 }
 
-/// Writes the rows of a partition to attempt files: none if there are no rows. They are the caller's to [permit](Staging::permit).
+/// Writes the rows of a partition to attempt files: none if there are no rows. They are the caller's to
+/// [permit](Staging::permit).
 pub(crate) fn write_partition(
     spec: &WriteSpec,
     staging: &Staging,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use object_store::ObjectStoreExt;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::multipart::MultipartStore;
-use object_store::{ClientOptions, ObjectStore, RetryConfig};
+use object_store::{ClientOptions, Error as ObjectError, ObjectStore, RetryConfig};
 use parking_lot::Mutex;
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 
@@ -26,9 +26,22 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 const CREDENTIALS_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// All that is asked of a bucket.
-pub(super) trait Bucket: ObjectStore + MultipartStore {}
+pub(super) trait Bucket: ObjectStore + MultipartStore {
+    /// Whether the answer is that an upload has been completed or aborted, or never was.
+    fn is_gone(&self, error: &ObjectError) -> bool {
+        matches!(error, ObjectError::NotFound { .. })
+    }
+}
 
-impl<B: ObjectStore + MultipartStore> Bucket for B {}
+impl Bucket for AmazonS3 {}
+
+#[cfg(test)]
+impl Bucket for object_store::memory::InMemory {
+    /// It says so in words alone.
+    fn is_gone(&self, error: &ObjectError) -> bool {
+        error.to_string().contains("MultipartUpload not found")
+    }
+}
 
 type Clients = Mutex<HashMap<String, Arc<dyn Bucket>>>;
 

@@ -95,8 +95,12 @@ impl Uploads {
             let answer = uploads.bucket.complete_multipart(&path, &uploaded.id.id, parts).await;
             match answer {
                 // The answer to a first request may have been lost.
-                Err(error) if is_gone(&error) && uploads.is_there(&uploaded).await => Ok(()),
-                Err(error) if is_gone(&error) => {
+                Err(error)
+                    if uploads.bucket.is_gone(&error) && uploads.is_there(&uploaded).await =>
+                {
+                    Ok(())
+                }
+                Err(error) if uploads.bucket.is_gone(&error) => {
                     Err(StoreError::NotFound { location: uploads.store.shown(&uploaded.id.name) })
                 }
                 Err(error) => Err(uploads.store.told("complete", &uploaded.id.name, error)),
@@ -138,7 +142,7 @@ impl Uploads {
     async fn abort_one(&self, id: &UploadId) -> Result<(), StoreError> {
         match self.bucket.abort_multipart(&self.store.path(&id.name), &id.id).await {
             Ok(()) => Ok(()),
-            Err(error) if is_gone(&error) => Ok(()),
+            Err(error) if self.bucket.is_gone(&error) => Ok(()),
             Err(error) => Err(self.store.told("abort the upload of", &id.name, error)),
         }
     }
@@ -248,10 +252,4 @@ impl Drop for Upload {
             let _ = self.uploads.abort(vec![self.id.clone()]);
         }
     }
-}
-
-/// Whether an upload has been completed or aborted, or never was. The store in memory says so in words alone.
-fn is_gone(error: &ObjectError) -> bool {
-    matches!(error, ObjectError::NotFound { .. })
-        || (cfg!(test) && error.to_string().contains("MultipartUpload not found"))
 }

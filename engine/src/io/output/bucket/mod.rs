@@ -27,12 +27,9 @@ use self::publication::{Outcome, Publication};
 use super::manifest::is_output_name;
 use super::staging::Kind;
 use super::target::Target;
-use super::{MANIFEST_NAME, Manifest, OutputError, Part, Staging, WriteMode};
+use super::{MANIFEST_NAME, Manifest, OutputError, Part, Staging, TEMPORARY_NAME, WriteMode};
 use crate::io::checkpoint::unique_token;
 use crate::io::store::{Location, StoreError, Uploads};
-
-/// The name of the folder for everything that is not published.
-const TEMPORARY_NAME: &str = "_temporary";
 
 /// How often a publication is begun anew, where other jobs are at it.
 const BEGIN_MAX: usize = 5;

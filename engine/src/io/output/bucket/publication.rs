@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::super::{MANIFEST_NAME, Manifest, OutputError};
-use super::{TEMPORARY_NAME, content_of};
+use super::super::{MANIFEST_NAME, Manifest, OutputError, TEMPORARY_NAME};
+use super::content_of;
 use crate::io::store::{StoreError, Uploaded, Uploads};
 
 /// What is being published. Its record is an object that only one job can create at a time.

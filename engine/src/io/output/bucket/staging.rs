@@ -5,9 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::OutputError;
 use super::super::part::{Kept, Part, PartFile, Place, Sink};
-use super::TEMPORARY_NAME;
+use super::super::{OutputError, TEMPORARY_NAME};
 use crate::io::checkpoint::unique_token;
 use crate::io::store::{Location, Upload, Uploads};
 

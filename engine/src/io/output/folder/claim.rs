@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::super::staging::Kind;
 use super::super::target::Target;
-use super::super::{MANIFEST_NAME, Manifest, OutputError, Part, Staging, WriteMode};
-use super::TEMPORARY_NAME;
+use super::super::{
+    MANIFEST_NAME, Manifest, OutputError, Part, Staging, TEMPORARY_NAME, WriteMode,
+};
 use super::publish::{foreign, publish, published_names, roll_back};
 use super::staging::FolderStaging;
 

@@ -20,6 +20,3 @@ pub(super) use claim::FolderTarget;
 #[cfg(test)]
 pub(super) use publish::{publish, published_names};
 pub(super) use staging::FolderStaging;
-
-/// The name of the folder for everything that is not published.
-const TEMPORARY_NAME: &str = "_temporary";

@@ -9,8 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::super::manifest::is_output_name;
-use super::super::{MANIFEST_NAME, Manifest, OutputError, Part};
-use super::TEMPORARY_NAME;
+use super::super::{MANIFEST_NAME, Manifest, OutputError, Part, TEMPORARY_NAME};
 use super::staging::FolderStaging;
 
 fn intent_path(root: &Path) -> PathBuf {
