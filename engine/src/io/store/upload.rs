@@ -64,7 +64,7 @@ impl Uploads {
     ///
     /// # Errors
     /// Whatever the store answers.
-    pub(crate) fn begin(&self, name: &str, note: &str) -> Result<Upload, StoreError> {
+    pub(crate) fn begin(&self, name: &str, note: String) -> Result<Upload, StoreError> {
         let (bucket, path) = (Arc::clone(&self.bucket), self.store.path(name));
         let begun = async move { bucket.create_multipart(&path).await };
         let id = UploadId { name: name.to_owned(), id: self.store.ask("write", name, begun)? };
@@ -72,13 +72,14 @@ impl Uploads {
         let upload = Upload {
             uploads: self.clone(),
             id,
+            note,
             parts: Parts::default(),
             arrived: Vec::new(),
             bytes: 0,
             over: false,
         };
         let content = content.map_err(|error| upload.io()(error.into()))?;
-        self.store.put(note, content)?;
+        self.store.put(&upload.note, content)?;
         Ok(upload)
     }
 
@@ -172,10 +173,12 @@ impl Uploads {
     }
 }
 
-/// Uploads an object bit by bit. Dropped before [`Upload::finish`], it is aborted.
+/// Uploads an object bit by bit. Dropped before [`Upload::finish`], it is aborted, and its note goes.
 pub(crate) struct Upload {
     uploads: Uploads,
     id: UploadId,
+    /// The object in which it is noted.
+    note: String,
     parts: Parts<PartId>,
     arrived: Vec<String>,
     bytes: u64,
@@ -183,6 +186,11 @@ pub(crate) struct Upload {
 }
 
 impl Upload {
+    /// The object in which it is noted.
+    pub(crate) fn note(&self) -> &str {
+        &self.note
+    }
+
     /// Bytes in memory that have not arrived. They are not counted as the task's allocations.
     pub(crate) fn held(&self) -> usize {
         self.parts.held()
@@ -248,8 +256,9 @@ impl Drop for Upload {
         if !self.over {
             // A part that arrives after this would be kept, unseen and paid for.
             let _ = self.wait_for_part();
-            // Whoever ends the job aborts what is left.
-            let _ = self.uploads.abort(vec![self.id.clone()]);
+            // Its job may be over, so that nobody else looks for it. What cannot be aborted is to be found by its note.
+            let aborted = self.uploads.abort(vec![self.id.clone()]);
+            let _ = aborted.and_then(|()| self.uploads.store.delete(&self.note));
         }
     }
 }

@@ -38,8 +38,8 @@ impl BucketStaging {
         let name = place.name(&format!("-{}", self.token));
         let note = format!("{}/{:05}-{}", notes(&self.token), place.partition, unique_token());
         let path = PathBuf::from(self.location.join(&name).to_string());
-        let upload = uploads.begin(&name, &note)?;
-        Ok(PartFile::new(name, path, AttemptUpload { upload, note }))
+        let upload = uploads.begin(&name, note)?;
+        Ok(PartFile::new(name, path, AttemptUpload(upload)))
     }
 
     pub(in super::super) fn discard(&self, part: &Part) -> Result<(), OutputError> {
@@ -49,27 +49,25 @@ impl BucketStaging {
     }
 }
 
-/// An upload that is aborted when it is dropped. Its note stays until the job ends.
-struct AttemptUpload {
-    upload: Upload,
-    note: String,
-}
+/// An upload that is aborted when it is dropped. The note of one that is kept stays until the job ends.
+struct AttemptUpload(Upload);
 
 impl Sink for AttemptUpload {
     fn keep(self: Box<Self>) -> Result<Kept, OutputError> {
-        let Self { upload, note } = *self;
+        let Self(upload) = *self;
+        let attempt_name = upload.note().to_owned();
         let upload = upload.finish()?;
-        Ok(Kept { attempt_name: note, bytes: upload.bytes, upload: Some(upload) })
+        Ok(Kept { attempt_name, bytes: upload.bytes, upload: Some(upload) })
     }
 
     fn held(&self) -> usize {
-        self.upload.held()
+        self.0.held()
     }
 }
 
 impl Write for AttemptUpload {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.upload.write(bytes).map_err(io::Error::other)?;
+        self.0.write(bytes).map_err(io::Error::other)?;
         Ok(bytes.len())
     }
 

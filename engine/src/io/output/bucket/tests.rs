@@ -120,6 +120,20 @@ fn a_job_that_is_aborted_or_dropped_leaves_nothing() {
 }
 
 #[test]
+fn an_attempt_that_outlives_its_job_leaves_nothing() {
+    let home = Home::new("outlives");
+    let job = home.job(WriteMode::Error);
+    let staging = job.staging().clone();
+    job.abort().unwrap();
+    let late = TextWriter::create(&staging, 0, TextCompression::None).unwrap();
+    assert_eq!(home.names().len(), 1, "its note");
+    drop(late);
+    assert!(home.names().is_empty());
+    staging.discard(&part(&staging, 1, "x")).unwrap();
+    assert!(home.names().is_empty());
+}
+
+#[test]
 fn a_discarded_part_is_gone() {
     let home = Home::new("discard");
     let job = home.job(WriteMode::Error);
