@@ -35,6 +35,15 @@ impl Staging {
         let object = format!("{}/{partition:05}-{attempt}", self.folder);
         BlockWriter::new(&Store::open(&self.location)?, object, codec)
     }
+
+    /// Removes the object of an attempt whose job is over, and so no longer looks for it.
+    ///
+    /// # Errors
+    /// When the object may be there still.
+    pub fn discard(&self, part: &SavedPart) -> Result<(), CheckpointError> {
+        let store = Store::open(&self.location)?;
+        Ok(store.delete_all(std::slice::from_ref(&part.object))?)
+    }
 }
 
 /// One job's attempt to make a checkpoint. Dropped before [`CheckpointJob::commit`] it removes what its

@@ -56,6 +56,21 @@ fn a_checkpoint_exists_with_its_manifest_and_not_before() {
 }
 
 #[test]
+fn an_attempt_that_outlives_its_job_leaves_nothing() {
+    let home = TempDir::new().unwrap();
+    let job = CheckpointJob::begin(&Location::parse(home.path()).unwrap()).unwrap();
+    let staging = job.staging().clone();
+    let mut late = staging.writer(0, 0, Codec::Lz4).unwrap();
+    drop(job);
+    late.write_block(b"row", 1).unwrap();
+    let part = late.finish(RowDigest::default()).unwrap();
+    assert_eq!(names(home.path()).len(), 1);
+    staging.discard(&part).unwrap();
+    assert!(names(home.path()).is_empty());
+    staging.discard(&part).unwrap();
+}
+
+#[test]
 fn a_job_that_is_dropped_leaves_nothing_and_one_that_is_killed_nothing_visible() {
     let home = TempDir::new().unwrap();
     let location = Location::parse(home.path()).unwrap();

@@ -49,7 +49,8 @@ impl Store {
                 }
                 let files = LocalFileSystem::new_with_prefix(dir)
                     .map_err(|error| StoreError::of("open", name(), error))?;
-                (Arc::new(files.with_fsync(true)) as Arc<dyn ObjectStore>, Path::default())
+                let files = files.with_fsync(true).with_automatic_cleanup(true);
+                (Arc::new(files) as Arc<dyn ObjectStore>, Path::default())
             }
             Location::S3 { bucket, prefix } => {
                 let base = Path::parse(prefix).map_err(|error| StoreError::Location {

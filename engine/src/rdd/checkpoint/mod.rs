@@ -156,6 +156,11 @@ impl<T: Data> Action for Save<T> {
             return Err(TaskError::Cancelled);
         }
         let part = writer.finish(digest)?;
+        // Tasks are told to stop before their job removes what is there.
+        if let Err(stopped) = task.check() {
+            staging.discard(&part)?;
+            return Err(stopped);
+        }
         Metrics::add(&task.metrics.rows_out, part.digest.rows);
         Metrics::add(&task.metrics.bytes_out, part.bytes);
         Ok((part, spent + start.elapsed()))
