@@ -6,6 +6,7 @@
 //! Operators know keys, rows and the task they run in; nothing of lineage, stages or jobs.
 
 pub(crate) mod batches;
+mod buckets;
 mod cell;
 mod compact;
 mod group;
@@ -13,13 +14,16 @@ mod order;
 mod ordered;
 mod runs;
 mod sorter;
+mod span;
 mod table;
 
+pub(crate) use buckets::Sorted;
 pub(crate) use cell::{ByClone, ByTake, Cell};
 pub(crate) use compact::compact;
 pub(crate) use group::{HashGroups, merge_combined, split_by_key};
 pub(crate) use order::{ByHash, ByKey, RowOrder};
-pub(crate) use ordered::{HashSpan, Homes, OrderedTable, SortedEntries};
+pub(crate) use ordered::{Homes, OrderedTable, SortedEntries};
 pub(crate) use runs::Runs;
 pub(crate) use sorter::Sorter;
+pub(crate) use span::HashSpan;
 pub(crate) use table::{CombineTable, hash_of};

@@ -16,6 +16,11 @@ pub(crate) trait RowOrder: 'static {
     fn row(item: &Self::Item) -> &Self::Row;
     fn into_row(item: Self::Item) -> Self::Row;
     fn compare(a: &Self::Item, b: &Self::Item) -> Ordering;
+
+    /// Where an item lies among all there may be: no item has a lower rank than one before it in the order.
+    fn rank(_: &Self::Item) -> u64 {
+        0
+    }
 }
 
 /// A pair with the partition hash of its key.
@@ -50,6 +55,11 @@ impl<K: Key, V: Data> RowOrder for ByHash<K, V> {
     #[inline]
     fn compare(a: &Hashed<K, V>, b: &Hashed<K, V>) -> Ordering {
         a.hash.cmp(&b.hash)
+    }
+
+    #[inline]
+    fn rank(item: &Hashed<K, V>) -> u64 {
+        item.hash
     }
 }
 

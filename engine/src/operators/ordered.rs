@@ -8,9 +8,9 @@
 //! Entries lie in the slots themselves, so that a lookup is one cache miss, and keys are approached a
 //! batch at a time, which lets the misses of a batch overlap.
 
-use millstream_shuffle::partition::first_hash_of;
 use prefetch_index::prefetch_index;
 
+use super::span::{HashSpan, Places};
 use super::table::hash_of;
 use crate::rdd::Key;
 
@@ -24,35 +24,11 @@ const BATCH: usize = 64;
 /// is too small for all of them, do.
 const FAR: usize = 512;
 
-/// The part of all hashes that a table is for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct HashSpan {
-    first: u64,
-    /// How many such spans there are.
-    spans: u32,
-}
-
-impl HashSpan {
-    /// All hashes.
-    pub(crate) const ALL: Self = Self { first: 0, spans: 1 };
-
-    /// Those of one of so many partitions.
-    pub(crate) fn of_partition(partition: u32, partitions: u32) -> Self {
-        Self { first: first_hash_of(partition, partitions), spans: partitions }
-    }
-
-    fn scale(self, homes: usize) -> u64 {
-        homes as u64 * u64::from(self.spans)
-    }
-}
-
 /// Values by key. Room is made once a chunk, by [`Self::reserve`]; between two calls no entry moves.
 pub(crate) struct OrderedTable<K, S> {
     /// The homes, and behind them those entries which probing has carried past the last home.
     slots: Vec<Option<(K, S)>>,
-    homes: usize,
-    /// Homes for all hashes there are, of which those of the span are `homes`.
-    scale: u64,
+    homes: Places,
     len: usize,
     span: HashSpan,
     /// No more keys than this will come, where that is known.
@@ -75,8 +51,8 @@ impl<K: Key, S> OrderedTable<K, S> {
     pub(crate) fn new(span: HashSpan, keys_max: Option<usize>) -> Self {
         // Doubled as keys come, it will end at just what all of them need, if it comes to that.
         let homes = keys_max.map_or(0, homes_for).div_ceil(16).max(HOMES_MIN);
-        let (slots, scale) = (empty(homes), span.scale(homes));
-        Self { slots, homes, scale, len: 0, span, keys_max, crowded: false }
+        let (slots, homes) = (empty(homes), span.places(homes));
+        Self { slots, homes, len: 0, span, keys_max, crowded: false }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -91,7 +67,7 @@ impl<K: Key, S> OrderedTable<K, S> {
     /// Bytes that making room for `rows` more keys allocates on top of [`Self::bytes`].
     pub(crate) fn growth(&self, rows: usize) -> usize {
         match self.wanted(rows) {
-            homes if homes > self.homes => homes * size_of::<Option<(K, S)>>(),
+            homes if homes > self.homes.count() => homes * size_of::<Option<(K, S)>>(),
             _ => 0,
         }
     }
@@ -100,20 +76,20 @@ impl<K: Key, S> OrderedTable<K, S> {
     pub(crate) fn reserve(&mut self, rows: usize) {
         let homes = self.wanted(rows);
         self.crowded = false;
-        if homes > self.homes {
+        if homes > self.homes.count() {
             self.grow(homes);
         }
     }
 
     /// How many homes there should be for `rows` more keys.
     fn wanted(&self, rows: usize) -> usize {
-        let mut homes = self.homes;
+        let mut homes = self.homes.count();
         while homes_for(self.len + rows) > homes {
             homes *= 2;
         }
         // Equal hashes crowd however many homes there are: growth has to end.
         let most = self.keys_max.map_or(64 * self.len, |keys| 2 * homes_for(keys));
-        match self.crowded && homes == self.homes && 4 * homes <= 2 * most {
+        match self.crowded && homes == self.homes.count() && 4 * homes <= 2 * most {
             true => 4 * homes,
             false => homes,
         }
@@ -125,17 +101,11 @@ impl<K: Key, S> OrderedTable<K, S> {
     pub(crate) fn approach<V>(&self, rows: &[(K, V)], homes: &mut Homes) -> usize {
         let batch = &rows[..rows.len().min(BATCH)];
         for ((key, _), home) in batch.iter().zip(&mut homes.0) {
-            let at = self.home(hash_of(key));
+            let at = self.homes.of(hash_of(key));
             prefetch_index(&self.slots, at);
             *home = at as u32;
         }
         batch.len()
-    }
-
-    #[inline(always)]
-    fn home(&self, hash: u64) -> usize {
-        let offset = u128::from(hash.wrapping_sub(self.span.first));
-        (((offset * u128::from(self.scale)) >> 64) as usize).min(self.homes - 1)
     }
 
     /// The value of a key whose home is the one at `index` of the batch, or where to insert it.
@@ -185,10 +155,10 @@ impl<K: Key, S> OrderedTable<K, S> {
     #[cold]
     fn grow(&mut self, homes: usize) {
         let old = std::mem::replace(&mut self.slots, empty(homes));
-        (self.homes, self.scale) = (homes, self.span.scale(homes));
+        self.homes = self.span.places(homes);
         // In order, so that each is put behind those before it.
         for (key, value) in old.into_iter().flatten() {
-            let home = self.home(hash_of(&key));
+            let home = self.homes.of(hash_of(&key));
             let free = self.slots[home..].iter().position(Option::is_none);
             self.put(free.map_or(self.slots.len(), |free| home + free), key, value);
         }
@@ -311,7 +281,7 @@ mod tests {
             let mut table = OrderedTable::new(HashSpan::of_partition(partition, 3), None);
             count(&mut table, &rows);
             assert!(!table.crowded);
-            let (low, high) = table.slots.split_at(table.homes / 2);
+            let (low, high) = table.slots.split_at(table.homes.count() / 2);
             let taken = [low, high].map(|half| half.iter().flatten().count() as f64);
             assert!((taken[0] / taken[1] - 1.0).abs() < 0.05, "{taken:?}");
             assert_eq!(sorted(table), expected(&rows));
@@ -324,9 +294,9 @@ mod tests {
         rows.sort_by_key(|(key, _)| hash_of(key));
         let mut table = OrderedTable::new(HashSpan::ALL, Some(rows.len()));
         count(&mut table, &rows[..10_000]);
-        assert!(table.homes >= 300_000, "{} homes for all keys", table.homes);
+        assert!(table.homes.count() >= 300_000, "{:?} for all keys", table.homes);
         count(&mut table, &rows[10_000..]);
-        assert!(table.homes <= 1_000_000, "{} homes", table.homes);
+        assert!(table.homes.count() <= 1_000_000, "{:?}", table.homes);
         assert_eq!(sorted(table), rows);
     }
 

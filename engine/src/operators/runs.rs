@@ -9,6 +9,7 @@ use millstream_shuffle::budget::SpillCause;
 use millstream_shuffle::read::{BlockReader, MergeIter, Segment};
 use millstream_shuffle::write::SegmentWriter;
 
+use super::buckets::Sorted;
 use super::order::RowOrder;
 use crate::executor::{BlockBuilder, Task, TaskError};
 use crate::rdd::decode_rows;
@@ -54,7 +55,7 @@ impl<O: RowOrder> Runs<O> {
         self.task.spilled(SpillCause::Refused, bytes);
         if self.runs.len() >= FAN_IN_MAX {
             let runs = std::mem::take(&mut self.runs);
-            let merged = Self::merge_segments(runs, Vec::new())?;
+            let merged = Self::merge_segments(runs, Sorted::of(Vec::new()))?;
             let bytes = self.append(merged)?;
             self.task.spilled(SpillCause::Merge, bytes);
         }
@@ -82,19 +83,19 @@ impl<O: RowOrder> Runs<O> {
         Ok(bytes)
     }
 
-    /// The rows of all runs and then of `rest`, which is sorted too, merged. Equal rows come in the
+    /// The rows of all runs and then of `rest`, merged. Equal rows come in the
     /// order of the runs, so that the merge of a stable sort is stable.
-    pub(crate) fn merge(self, rest: Vec<O::Item>) -> Result<Merged<O>, TaskError> {
+    pub(crate) fn merge(self, rest: Sorted<O>) -> Result<Merged<O>, TaskError> {
         Self::merge_segments(self.runs, rest)
     }
 
-    fn merge_segments(runs: Vec<Segment>, rest: Vec<O::Item>) -> Result<Merged<O>, TaskError> {
+    fn merge_segments(runs: Vec<Segment>, rest: Sorted<O>) -> Result<Merged<O>, TaskError> {
         let mut sources: Vec<Source<O>> = Vec::with_capacity(runs.len() + 1);
         for run in runs {
             let reader = run.read(0)?;
             sources.push(Source::Run { _run: run, reader, rows: Vec::new().into_iter() });
         }
-        sources.push(Source::Memory(rest.into_iter()));
+        sources.push(Source::Memory(rest));
         Ok(Box::new(MergeIter::new(sources, O::compare)))
     }
 }
@@ -107,7 +108,7 @@ enum Source<O: RowOrder> {
         reader: BlockReader,
         rows: std::vec::IntoIter<O::Row>,
     },
-    Memory(std::vec::IntoIter<O::Item>),
+    Memory(Sorted<O>),
 }
 
 impl<O: RowOrder> Iterator for Source<O> {

@@ -2,29 +2,30 @@
 
 use std::rc::Rc;
 
+use super::buckets::Buckets;
 use super::order::RowOrder;
-use super::runs::Runs;
+use super::runs::{Merged, Runs};
+use super::span::HashSpan;
 use crate::executor::{Task, TaskError};
 use crate::rdd::{BoxStream, CHUNK_ROWS, Pace, from_fn};
 
 /// A stable external sort. Rows that compare equal stay in the order in which they came.
 pub(crate) struct Sorter<O: RowOrder> {
     task: Task,
-    items: Vec<O::Item>,
+    items: Buckets<O>,
     runs: Runs<O>,
 }
 
 impl<O: RowOrder> Sorter<O> {
     pub(crate) fn new(task: &Task) -> Self {
-        Self { task: Rc::clone(task), items: Vec::new(), runs: Runs::new(task) }
+        Self { task: Rc::clone(task), items: Buckets::default(), runs: Runs::new(task) }
     }
 
-    /// Makes room for rows that are known to come, if there is memory for all of them and their sort: to
+    /// Makes room for rows that are known to come, with ranks in `span`, if there is memory for all of them: to
     /// grow row by row would move them many times.
-    pub(crate) fn expect(&mut self, rows: usize) {
-        let bytes = rows * size_of::<O::Item>();
-        if !self.task.pressed_by(0, bytes + bytes / 2) {
-            self.items.reserve_exact(rows);
+    pub(crate) fn expect(&mut self, rows: usize, span: HashSpan) {
+        if !self.task.pressed_by(0, Buckets::<O>::bytes_of(rows)) {
+            self.items = Buckets::of(rows, span);
         }
     }
 
@@ -32,55 +33,39 @@ impl<O: RowOrder> Sorter<O> {
     pub(crate) fn push(&mut self, rows: impl IntoIterator<Item = O::Row>) -> Result<(), TaskError> {
         self.task.check()?;
         let rows = rows.into_iter();
-        let incoming = rows.size_hint().0;
-        // What is about to be allocated counts as if it were there: the vector's growth, and the
-        // scratch space of the sort, which is half of it.
-        let size = size_of::<O::Item>();
-        let growth = match self.items.len() + incoming > self.items.capacity() {
-            true => (2 * self.items.capacity()).max(incoming) * size,
-            false => 0,
-        };
-        let scratch = self.items.len() * size / 2;
-        let held = self.items.capacity() * size;
-        if self.task.pressed_by(held, growth + scratch) && !self.items.is_empty() {
+        // What is about to be allocated counts as if it were there.
+        let growth = self.items.growth(rows.size_hint().0);
+        if self.task.pressed_by(self.items.bytes(), growth) && !self.items.is_empty() {
             self.spill()?;
         }
         self.items.extend(rows.map(O::item));
         Ok(())
     }
 
-    fn sort(&mut self) {
-        self.items.sort_by(O::compare);
-    }
-
     fn spill(&mut self) -> Result<(), TaskError> {
-        self.sort();
         let items = std::mem::take(&mut self.items);
-        self.runs.write(items.into_iter())
+        self.runs.write(items.into_sorted())
     }
 
     /// All items in order.
-    pub(crate) fn finish(
-        mut self,
-    ) -> Result<Box<dyn Iterator<Item = Result<O::Item, TaskError>>>, TaskError> {
+    pub(crate) fn finish(mut self) -> Result<Merged<O>, TaskError> {
         if !self.runs.is_empty()
             && !self.items.is_empty()
             && self.task.pressed_by(0, self.runs.merge_bytes() as usize)
         {
             self.spill()?;
         }
-        self.sort();
+        let items = self.items.into_sorted();
         match self.runs.is_empty() {
-            true => Ok(Box::new(self.items.into_iter().map(Ok))),
-            false => self.runs.merge(self.items),
+            true => Ok(Box::new(items.map(Ok))),
+            false => self.runs.merge(items),
         }
     }
 
     /// All rows in order, as a stream.
-    pub(crate) fn into_stream(mut self) -> Result<BoxStream<O::Row>, TaskError> {
+    pub(crate) fn into_stream(self) -> Result<BoxStream<O::Row>, TaskError> {
         if self.runs.is_empty() {
-            self.sort();
-            let mut items = self.items.into_iter();
+            let mut items = self.items.into_sorted();
             return Ok(from_fn(move || {
                 let chunk: Vec<O::Row> = items.by_ref().take(CHUNK_ROWS).map(O::into_row).collect();
                 Ok((!chunk.is_empty()).then_some(chunk))

@@ -12,7 +12,7 @@ use crate::executor::{
 };
 use crate::operators::{
     ByClone, ByHash, ByTake, Cell, CombineTable, HashSpan, Homes, OrderedTable, RowOrder, Runs,
-    SortedEntries, compact, hash_of, merge_combined,
+    Sorted, SortedEntries, compact, hash_of, merge_combined,
 };
 use crate::rdd::{
     BoxStream, CHUNK_ROWS, Data, Key, MapSide, Node, Operation, Portable, Rdd, from_fn, map_side,
@@ -408,7 +408,7 @@ impl<B: Combine, S: Cell<B::Combiner>> Combined<B, S> {
             false => in_memory.extend(rest),
         }
         let state = self.state;
-        let merged = self.runs.merge(in_memory)?;
+        let merged = self.runs.merge(Sorted::of(in_memory))?;
         Ok(merge_combined(&self.task, merged, move |a, b| B::merge(&state, a, b)))
     }
 }

@@ -9,7 +9,7 @@ use millstream_planner::lineage::Partitioning;
 use super::exchange::by_key;
 use crate::closure::assert_zero_sized;
 use crate::executor::{ReduceReader, Task, TaskError};
-use crate::operators::{ByHash, HashGroups, Sorter, split_by_key};
+use crate::operators::{ByHash, HashGroups, HashSpan, Sorter, split_by_key};
 use crate::rdd::{
     BoxStream, Data, Input, Key, Node, Operation, Pace, Portable, Rdd, from_fn, operation,
 };
@@ -99,7 +99,7 @@ pub(super) fn open_groups<K: Key, V: Data>(
         _ => {
             let reader = ReduceReader::new(task, node, index, partition)?;
             if let Some(rows) = reader.rows() {
-                sorter.expect(rows);
+                sorter.expect(rows, HashSpan::of_partition(partition, node.partitions));
             }
             reader.into_stream()
         }
