@@ -32,12 +32,20 @@ pub enum PlantedBug {
     ForgetEarlierAttempts,
     /// An output of an earlier run is entered with whatever life its executor has now.
     TakeOverFromDeadLife,
+    /// An executor goes on when its lease is over.
+    OutliveLease,
+    /// What a journal knows is taken over whatever it was made from.
+    #[cfg(any(test, feature = "planted-bugs"))]
+    IgnoreBasis,
+    /// A store keeps the output that ends last, though a later attempt is there.
+    #[cfg(any(test, feature = "planted-bugs"))]
+    KeepWhatEndsLast,
 }
 
 #[cfg(any(test, feature = "planted-bugs"))]
 impl PlantedBug {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::AcceptStaleAttempt,
         Self::KeepOutputsOfLostExecutor,
         Self::GrantTwice,
@@ -50,5 +58,8 @@ impl PlantedBug {
         Self::TrustSecondRuns,
         Self::ForgetEarlierAttempts,
         Self::TakeOverFromDeadLife,
+        Self::OutliveLease,
+        Self::IgnoreBasis,
+        Self::KeepWhatEndsLast,
     ];
 }

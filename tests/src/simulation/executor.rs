@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use millstream::scheduler::{Capacity, Incarnation, Lease, OutputLocation, TaskId};
+use millstream::scheduler::{Capacity, Incarnation, Lease, OutputLocation, PlantedBug, TaskId};
 use millstream_planner::ids::ShuffleId;
 
 use super::kept::Kept;
@@ -55,6 +55,10 @@ pub struct SimExecutor {
     pub disk: BTreeMap<PathBuf, Rc<Vec<Row>>>,
     /// For how long it goes on without a word from its driver; for ever, where there are no leases.
     pub lease: Option<Lease>,
+    /// An output has taken the place of a later attempt's.
+    pub went_back: bool,
+    /// When its driver last had a word for it.
+    pub heard: u64,
 }
 
 /// A map output by shuffle, map and attempt.
@@ -63,7 +67,7 @@ pub type OutputKey = (ShuffleId, u32, u32);
 impl SimExecutor {
     /// A live executor with nothing on it.
     #[must_use]
-    pub fn new(machine: u64, capacity: Capacity) -> Self {
+    pub fn new(machine: u64, capacity: Capacity, planted: Option<PlantedBug>) -> Self {
         Self {
             incarnation: Incarnation(1),
             alive: true,
@@ -75,11 +79,13 @@ impl SimExecutor {
             draining: false,
             working: BTreeMap::new(),
             seen: BTreeSet::new(),
-            store: Kept::default(),
+            store: Kept::new(planted),
             files: BTreeMap::new(),
             machine,
             disk: BTreeMap::new(),
             lease: None,
+            went_back: false,
+            heard: 0,
         }
     }
 
@@ -88,7 +94,7 @@ impl SimExecutor {
         self.alive = false;
         self.working.clear();
         self.seen.clear();
-        self.store = Kept::default();
+        self.store.clear();
         self.files.clear();
     }
 
@@ -123,8 +129,7 @@ impl SimExecutor {
             is_new = self.disk.insert(file.clone(), Rc::clone(&rows)).is_none();
             self.files.insert(key, vec![file]);
         }
-        let dropped = self.store.keep(key, rows);
-        dropped.iter().for_each(|key| self.unlink(key));
+        self.enter(key, rows);
         is_new
     }
 
@@ -138,8 +143,14 @@ impl SimExecutor {
         }
         self.disk.insert(named.clone(), Rc::clone(&rows));
         self.files.insert(key, vec![left_at.to_owned(), named]);
+        self.enter(key, rows)
+    }
+
+    /// Hands an output to the store. False if it does not take it.
+    fn enter(&mut self, key: OutputKey, rows: Rc<Vec<Row>>) -> bool {
         let dropped = self.store.keep(key, rows);
         dropped.iter().for_each(|key| self.unlink(key));
+        self.went_back |= dropped.iter().any(|(.., attempt)| *attempt > key.2);
         !dropped.contains(&key)
     }
 

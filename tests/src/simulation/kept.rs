@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use millstream::scheduler::PlantedBug;
 use millstream_planner::ids::ShuffleId;
 use millstream_shuffle::store::{CommitOutcome, DirId, MapKey, MapOutput, Part, ShuffleStore};
 
@@ -15,6 +16,7 @@ pub struct Kept {
     store: ShuffleStore<Rc<Vec<Row>>>,
     /// What readers see.
     keys: BTreeSet<OutputKey>,
+    planted: Option<PlantedBug>,
 }
 
 fn place(&(ShuffleId(shuffle), map, attempt): &OutputKey) -> (MapKey, u64) {
@@ -22,6 +24,17 @@ fn place(&(ShuffleId(shuffle), map, attempt): &OutputKey) -> (MapKey, u64) {
 }
 
 impl Kept {
+    /// Keeps nothing yet.
+    #[must_use]
+    pub fn new(planted: Option<PlantedBug>) -> Self {
+        Self { planted, ..Self::default() }
+    }
+
+    /// Drops all there is.
+    pub fn clear(&mut self) {
+        *self = Self::new(self.planted);
+    }
+
     /// Keeps the output of an attempt, as an executor does whose task has ended; returns those that are dropped: the
     /// ones that it takes the place of, or it itself.
     pub fn keep(&mut self, key: OutputKey, rows: Rc<Vec<Row>>) -> Vec<OutputKey> {
@@ -29,6 +42,11 @@ impl Kept {
         let Ok(output) = MapOutput::new(vec![Part::Segment], Some((rows, DirId(0))), None) else {
             return vec![key];
         };
+        if self.planted == Some(PlantedBug::KeepWhatEndsLast)
+            && let Some(there) = self.store.attempt(at)
+        {
+            self.store.remove(at, there);
+        }
         match self.store.supersede(at, attempt, output) {
             CommitOutcome::Committed => {
                 let (shuffle, map, _) = key;

@@ -8,7 +8,8 @@ use std::rc::Rc;
 
 use millstream::rehearsal::{Rehearsed, RehearsedOutput, RehearsedStage};
 use millstream::scheduler::{
-    Event, ExecutorId, Existing, Incarnation, JobSpec, LossReason, Scheduler, Search, TaskId,
+    Event, ExecutorId, Existing, Incarnation, JobSpec, LossReason, PlantedBug, Scheduler, Search,
+    TaskId,
 };
 use millstream_planner::ids::{ShuffleId, StageId};
 use millstream_planner::stages::{Determinism, Stage, StageGraph, StageOutput};
@@ -43,7 +44,7 @@ type Life = (ExecutorId, Incarnation);
 impl World {
     /// From now on the driver keeps a journal, and dies now and then.
     pub(super) fn keep_journal(&mut self) {
-        let Ok((dir, journal)) = open() else { return };
+        let Ok((dir, journal)) = open(self.config.planted) else { return };
         self.record = Some(Record {
             dir,
             journal: Some(journal),
@@ -87,7 +88,7 @@ impl World {
         let Some(record) = &mut self.record else { return };
         // The one that died gives it up first.
         record.journal = None;
-        record.journal = Rehearsed::open(record.dir.path()).ok();
+        record.journal = Rehearsed::open(record.dir.path(), self.config.planted).ok();
         record.written.clear();
         record.asked.clear();
         self.figures.count("drivers that died");
@@ -289,12 +290,12 @@ impl World {
     }
 }
 
-fn open() -> Result<(TempDir, Rehearsed), millstream::Error> {
+fn open(planted: Option<PlantedBug>) -> Result<(TempDir, Rehearsed), millstream::Error> {
     let dir = tempfile::tempdir().map_err(|source| millstream::Error::System {
         what: "making a directory for a journal",
         source,
     })?;
-    let journal = Rehearsed::open(dir.path())?;
+    let journal = Rehearsed::open(dir.path(), planted)?;
     Ok((dir, journal))
 }
 

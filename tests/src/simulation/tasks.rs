@@ -27,6 +27,7 @@ impl World {
         }
         if let Some(lease) = &mut executor.lease {
             lease.renew(Millis(self.now));
+            executor.heard = self.now;
         }
         match order {
             Order::Launch(task, locations) => self.start(task, locations, id, incarnation),
@@ -305,6 +306,23 @@ impl World {
         self.finish(task, &stage, rows, id, incarnation);
     }
 
+    /// An executor with a lease does not live long after the last word of its driver.
+    pub(super) fn check_lease(
+        &self,
+        id: ExecutorId,
+        incarnation: Incarnation,
+    ) -> Result<(), String> {
+        let Some(executor) = self.executors.get(&id) else { return Ok(()) };
+        let lives = executor.alive && executor.incarnation == incarnation && !self.quiet;
+        // It looks at its lease with each heartbeat, and has to have run to send one.
+        let looked = executor.stopped_until + HEARTBEAT_MS <= self.now;
+        let silent_ms = self.now - executor.heard;
+        if lives && looked && executor.lease.is_some() && silent_ms > LEASE_MS + HEARTBEAT_MS {
+            return Err(format!("{id} goes on {silent_ms} ms after the last word of its driver"));
+        }
+        Ok(())
+    }
+
     /// An executor says that it lives, and will again.
     pub(super) fn heartbeat(&mut self, id: ExecutorId, incarnation: Incarnation) {
         let Some(executor) = self.executors.get(&id) else { return };
@@ -325,9 +343,10 @@ impl World {
 
     /// An executor joins.
     pub(super) fn announce(&mut self, id: ExecutorId) {
-        let lease = self.leased.then(|| Lease::new(LEASE_MS, Millis(self.now)));
+        let lease = Lease::new(LEASE_MS, Millis(self.now)).with_planted(self.config.planted);
+        let lease = self.leased.then_some(lease);
         let Some(executor) = self.executors.get_mut(&id) else { return };
-        executor.lease = lease;
+        (executor.lease, executor.heard) = (lease, self.now);
         let (incarnation, capacity) = (executor.incarnation, executor.capacity);
         let host = Self::host(id);
         let event = Event::ExecutorJoined { executor: id, incarnation, host, capacity };

@@ -121,6 +121,9 @@ impl World {
             return Err(format!("the scheduler still holds {census:?}"));
         }
         for (id, executor) in &self.executors {
+            if executor.went_back {
+                return Err(format!("{id} has put an output in the place of a later attempt's"));
+            }
             let known = self.books.counts_on(*id) == Some(executor.incarnation);
             let free = self.scheduler.free_capacity(*id);
             if known && free != Some(executor.capacity) {

@@ -222,7 +222,7 @@ impl World {
                 disk_bytes: self.rng.range(30, 100),
             };
             let id = ExecutorId(number);
-            self.executors.insert(id, SimExecutor::new(number, capacity));
+            self.executors.insert(id, SimExecutor::new(number, capacity, self.config.planted));
             self.announce(id);
         }
         self.plan_faults();
@@ -291,6 +291,7 @@ impl World {
                 Ok(())
             }
             Action::Heartbeat(executor, incarnation) => {
+                self.check_lease(executor, incarnation)?;
                 self.heartbeat(executor, incarnation);
                 Ok(())
             }

@@ -17,6 +17,9 @@ pub(super) struct Bases {
     shuffles: HashMap<ShuffleId, Made>,
     /// Those above come after those below.
     order: Vec<ShuffleId>,
+    /// A deliberate fault: all bases are alike.
+    #[cfg(feature = "planted-bugs")]
+    pub(super) alike: bool,
 }
 
 /// The outputs of one shuffle.
@@ -88,6 +91,10 @@ impl Bases {
 
     /// The basis of a stage that reads these shuffles.
     pub(super) fn of(&self, inputs: &[ShuffleId]) -> u64 {
+        #[cfg(feature = "planted-bugs")]
+        if self.alike {
+            return 0;
+        }
         let stamp = |input| self.shuffles.get(input).map_or(0, |made| made.stamp);
         let bytes: Vec<u8> = inputs.iter().flat_map(|input| stamp(input).to_le_bytes()).collect();
         xxh3_64(&bytes)

@@ -10,7 +10,7 @@ use millstream_planner::ids::{ShuffleId, StageId};
 use super::super::resume::StagePrint;
 use super::{Journal, Output, Print, Value};
 use crate::error::Error;
-use crate::scheduler::{ExecutorId, Existing, Incarnation};
+use crate::scheduler::{ExecutorId, Existing, Incarnation, PlantedBug};
 
 /// The journal of a simulated application.
 #[derive(Debug)]
@@ -62,8 +62,10 @@ impl Rehearsed {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn open(dir: &Path) -> Result<Self, Error> {
-        Journal::open(dir, "simulated", 1, Vec::new()).map(Self)
+    pub fn open(dir: &Path, planted: Option<PlantedBug>) -> Result<Self, Error> {
+        let journal = Journal::open(dir, "simulated", 1, Vec::new())?;
+        journal.inner.lock().bases.alike = planted == Some(PlantedBug::IgnoreBasis);
+        Ok(Self(journal))
     }
 
     /// Notes a map output that counts.
