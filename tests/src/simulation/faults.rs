@@ -65,7 +65,9 @@ impl World {
             Fault::Crash(id, back_after) => self.crash(id, back_after),
             Fault::Stop(id, millis) => {
                 self.figures.count("stopped executors");
-                self.with(id, |executor| executor.stopped_until = now + millis);
+                self.with(id, |executor| {
+                    executor.stopped_until = executor.stopped_until.max(now + millis);
+                });
             }
             Fault::Cut(id, millis) => {
                 self.figures.count("cut networks");
