@@ -4,5 +4,6 @@ pub mod child;
 pub mod executors;
 pub mod gate;
 pub mod matrix;
+pub mod service;
 pub mod simulation;
 pub mod watch;

@@ -16,6 +16,7 @@ use millstream::{Context, Error};
 use millstream_tests::child;
 use millstream_tests::executors::ARGS;
 use millstream_tests::matrix::files_below;
+use millstream_tests::service::Service;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::Value;
@@ -38,11 +39,14 @@ struct Setup {
     dir: PathBuf,
     master: String,
     app_name: &'static str,
+    /// Where executors that come by themselves find a shuffle service; nothing for none.
+    service: String,
 }
 
 impl Setup {
     fn new(dir: &Path, master: &str) -> Self {
-        let setup = Self { dir: dir.to_owned(), master: master.to_owned(), app_name: "resumed" };
+        let (dir, master) = (dir.to_owned(), master.to_owned());
+        let setup = Self { dir, master, app_name: "resumed", service: String::new() };
         fs::create_dir_all(setup.dir.join("in")).unwrap();
         fs::create_dir_all(setup.dir.join("local")).unwrap();
         (0..FILES).for_each(|file| setup.write_input(file, 0));
@@ -113,6 +117,7 @@ impl Setup {
                 }
                 Some("task_failed") => told.failed += 1,
                 Some("executor_joined") => told.joined += 1,
+                Some("executor_lost") => told.lost += 1,
                 _ => {}
             }
         }
@@ -173,6 +178,7 @@ struct Run {
     resumed: u64,
     failed: u32,
     joined: u32,
+    lost: u32,
     refused: Option<String>,
 }
 
@@ -410,6 +416,9 @@ fn executor(setup: &Setup, machine: &str) -> Child {
     command.env("MILLSTREAM_DRIVER", setup.master.trim_start_matches("cluster://"));
     command.env("MILLSTREAM_SECRET", SECRET).env("MILLSTREAM_LOCAL_DIRS", dirs);
     command.env("MILLSTREAM_SLOTS", "1").env("MILLSTREAM_MEMORY", "64m");
+    if !setup.service.is_empty() {
+        command.env("MILLSTREAM_SHUFFLE_SERVICE", &setup.service);
+    }
     command.spawn().unwrap()
 }
 
@@ -454,6 +463,49 @@ fn executors_that_come_in_another_order_find_what_they_have_left() {
     let again: Vec<_> = finished.keys().filter(|stage| run.started.contains_key(stage)).collect();
     assert!(again.is_empty() && run.resumed >= u64::from(FILES), "{again:?} again: {run:?}");
     setup.check();
+}
+
+/// Kills a driver and its executors after the first stage, and in the next run one executor when it has taken over its
+/// part. How many tasks of stages that were finished before are run again is the result.
+fn again_without_one_that_took_over(setup: &Setup) -> u32 {
+    let (mut driver, executors) = start_on(setup, 0, ["", ""]);
+    wait(setup, 0, &mut driver, |run| run.finished.len() >= 2);
+    for mut process in [driver].into_iter().chain(executors) {
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
+    let finished = setup.run(0).finished;
+
+    let (mut driver, mut executors) = start_on(setup, 1, ["", ""]);
+    // The results of the first action, and the outputs that they were made from.
+    wait(setup, 1, &mut driver, |run| run.resumed >= 2 * u64::from(FILES));
+    executors[0].kill().unwrap();
+    executors[0].wait().unwrap();
+    for mut process in [driver, executors.pop().unwrap()] {
+        let status = process.wait().unwrap();
+        assert!(status.success(), "{status}");
+    }
+    let run = setup.run(1);
+    assert_eq!(run.lost, 1, "{run:?}");
+    setup.check();
+    finished.keys().filter_map(|stage| run.started.get(stage)).sum()
+}
+
+#[test]
+fn what_was_taken_over_is_served_when_its_executor_dies() {
+    for served in [true, false] {
+        let home = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut setup = Setup::new(home.path(), &format!("cluster://127.0.0.1:{port}"));
+        let tool = env!("CARGO_BIN_EXE_millstream-tool");
+        let service = served.then(|| Service::start(tool, &setup.dir.join("local"), SECRET));
+        setup.service = service.as_ref().map(|service| service.addr.clone()).unwrap_or_default();
+        let again = again_without_one_that_took_over(&setup);
+        match served {
+            true => assert_eq!(again, 0),
+            false => assert!((1..FILES).contains(&again), "only what it had is gone: {again}"),
+        }
+    }
 }
 
 #[test]

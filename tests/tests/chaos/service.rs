@@ -1,8 +1,6 @@
 //! Executors whose map outputs a shuffle service serves: killed after their map stage, with the service and without.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use millstream::events::Event;
@@ -10,6 +8,7 @@ use millstream::{Context, Error};
 use millstream_tests::executors::{Signal, signal, wait_for_end};
 use millstream_tests::gate::Gate;
 use millstream_tests::matrix::files_below;
+use millstream_tests::service::Service;
 use millstream_tests::watch::Watch;
 
 use super::cluster::{Executor, SECRET, driver, executor, free_port, joined};
@@ -19,35 +18,8 @@ const MAPS: u32 = 8;
 const REDUCES: u32 = 4;
 const ROWS: i64 = 4_000;
 
-/// A shuffle service of its own process, killed when dropped.
-pub(crate) struct Service {
-    child: Child,
-    pub(crate) addr: String,
-}
-
-impl Service {
-    pub(crate) fn start(dir: &Path) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_millstream-tool"));
-        command.args(["shuffle-service", "127.0.0.1:0", "--local-dir"]).arg(dir);
-        command.env("MILLSTREAM_SECRET", SECRET).stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let addr = line.trim().strip_prefix("serving on ").unwrap().to_owned();
-        Self { child, addr }
-    }
-
-    fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn start(dir: &Path) -> Service {
+    Service::start(env!("CARGO_BIN_EXE_millstream-tool"), dir, SECRET)
 }
 
 /// An application with two executors that keep their files in `dir`.
@@ -125,7 +97,7 @@ const SUM: i64 = ROWS * (ROWS - 1) / 2;
 #[test]
 fn the_outputs_of_a_killed_executor_are_read_from_the_service() {
     let (dir, points) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let service = Service::start(dir.path());
+    let service = start(dir.path());
     let mut rig = rig(dir.path(), &service.addr);
     let gate = Gate::new(points.path());
     assert_eq!(run(&mut rig, &gate, |rig| kill(rig, 0)), SUM);
@@ -152,7 +124,7 @@ fn the_outputs_of_a_killed_executor_are_read_from_the_service() {
 #[test]
 fn with_the_service_gone_too_what_the_dead_executor_had_is_computed_again() {
     let (dir, points) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let mut service = Service::start(dir.path());
+    let mut service = start(dir.path());
     let mut rig = rig(dir.path(), &service.addr);
     let gate = Gate::new(points.path());
     let sum = run(&mut rig, &gate, |rig| {
@@ -167,7 +139,7 @@ fn with_the_service_gone_too_what_the_dead_executor_had_is_computed_again() {
 #[test]
 fn a_service_that_dies_alone_is_not_missed() {
     let (dir, points) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let mut service = Service::start(dir.path());
+    let mut service = start(dir.path());
     let mut rig = rig(dir.path(), &service.addr);
     let gate = Gate::new(points.path());
     assert_eq!(run(&mut rig, &gate, |_| service.kill()), SUM);
@@ -177,7 +149,7 @@ fn a_service_that_dies_alone_is_not_missed() {
 #[test]
 fn an_executor_that_drains_leaves_its_outputs_to_the_service() {
     let (dir, points) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let service = Service::start(dir.path());
+    let service = start(dir.path());
     let mut rig = rig(dir.path(), &service.addr);
     let gate = Gate::new(points.path());
     let sum = run(&mut rig, &gate, |rig| {
