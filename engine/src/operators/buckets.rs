@@ -18,13 +18,15 @@ pub(crate) struct Buckets<O: RowOrder> {
     buckets: Vec<Vec<O::Item>>,
     places: Places,
     len: usize,
+    /// Items in the largest bucket.
+    largest: usize,
     /// Items that there was room for when it was last made.
     room: usize,
 }
 
 impl<O: RowOrder> Default for Buckets<O> {
     fn default() -> Self {
-        Self { buckets: vec![Vec::new()], places: HashSpan::ALL.places(1), len: 0, room: 0 }
+        Self::over(vec![Vec::new()], HashSpan::ALL, 0)
     }
 }
 
@@ -33,8 +35,12 @@ impl<O: RowOrder> Buckets<O> {
     pub(crate) fn of(rows: usize, span: HashSpan) -> Self {
         let count = Self::count(rows);
         let room = if count == 1 { rows } else { BUCKET_ROOM };
-        let buckets = (0..count).map(|_| Vec::with_capacity(room)).collect();
-        Self { buckets, places: span.places(count), len: 0, room: count * room }
+        Self::over((0..count).map(|_| Vec::with_capacity(room)).collect(), span, count * room)
+    }
+
+    fn over(buckets: Vec<Vec<O::Item>>, span: HashSpan, room: usize) -> Self {
+        let places = span.places(buckets.len());
+        Self { buckets, places, len: 0, largest: 0, room }
     }
 
     /// Bytes of [`Self::of`].
@@ -58,26 +64,26 @@ impl<O: RowOrder> Buckets<O> {
     }
 
     /// Bytes that are allocated beside [`Self::bytes`] to add so many items and to sort then: the growth
-    /// of a vector, and the scratch space of a sort, which is half of it.
+    /// of a vector, and the scratch space of a sort, which is half of it. One key can fill one bucket.
     pub(crate) fn growth(&self, incoming: usize) -> usize {
-        if self.buckets.len() > 1 {
-            return 0;
-        }
-        let grown = match self.len + incoming > self.room {
-            true => (2 * self.room).max(incoming),
+        let room = if self.buckets.len() == 1 { self.room } else { BUCKET_ROOM.max(self.largest) };
+        let grown = match self.largest + incoming > room {
+            true => (2 * room).max(incoming),
             false => 0,
         };
-        (grown + self.len / 2) * size_of::<O::Item>()
+        (grown + self.largest / 2) * size_of::<O::Item>()
     }
 
     pub(crate) fn extend(&mut self, items: impl Iterator<Item = O::Item>) {
         if let [bucket] = self.buckets.as_mut_slice() {
             bucket.extend(items);
-            (self.len, self.room) = (bucket.len(), bucket.capacity());
+            (self.len, self.largest, self.room) = (bucket.len(), bucket.len(), bucket.capacity());
             return;
         }
         for item in items {
-            self.buckets[self.places.of(O::rank(&item))].push(item);
+            let bucket = &mut self.buckets[self.places.of(O::rank(&item))];
+            bucket.push(item);
+            self.largest = self.largest.max(bucket.len());
             self.len += 1;
         }
     }
@@ -148,7 +154,15 @@ mod tests {
         buckets.extend(rows.iter().copied().map(ByHash::item));
         let largest = buckets.buckets.iter().map(Vec::len).max().unwrap();
         assert!(buckets.buckets.len() > 200 && largest < 2 * BUCKET_ROWS, "{largest}");
-        assert_eq!(buckets.bytes(), bytes);
+        assert_eq!((buckets.bytes(), buckets.largest), (bytes, largest));
+    }
+
+    #[test]
+    fn what_one_key_takes_is_known() {
+        let mut buckets = Buckets::<ByHash<u64, ()>>::of(10_000, HashSpan::ALL);
+        buckets.extend((0..10_000).map(|_| ByHash::item((7, ()))));
+        assert!(buckets.growth(1) >= 25_000 * size_of::<<ByHash<u64, ()> as RowOrder>::Item>());
+        assert_eq!(buckets.into_sorted().count(), 10_000);
     }
 
     #[test]

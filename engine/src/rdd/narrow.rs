@@ -368,9 +368,15 @@ where
                     rows.step();
                     let items = f(&state, row).into_iter();
                     // Items that are known to be few are taken by internal iteration, which is
-                    // faster; the chunk may then be that much longer.
-                    match items.size_hint().1 {
-                        Some(most) if most <= ITEMS_SHORT => items.for_each(|item| out.push(item)),
+                    // faster; the chunk may then be that much longer. Where it is known how many there
+                    // are, room for them is looked for once.
+                    match items.size_hint() {
+                        (least, Some(most)) if least == most && most <= ITEMS_SHORT => {
+                            out.extend(items);
+                        }
+                        (_, Some(most)) if most <= ITEMS_SHORT => {
+                            items.for_each(|item| out.push(item));
+                        }
                         _ => {
                             long = Some(items);
                             break;

@@ -266,7 +266,8 @@ fn many_small_files_are_few_partitions_and_soon_counted() {
     assert!(shape.partitions <= 20, "{}", shape.partitions);
     assert_eq!(shape.rows, Some(count * 10));
     assert_eq!(scan(&table, &[], None, None, &task()).unwrap().num_rows() as u64, count * 10);
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    // Far less in fact; the bound is for a debug build on a busy machine.
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
 }
 
 #[test]
