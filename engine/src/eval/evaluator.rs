@@ -5,7 +5,7 @@
 //! no others. Everything else is evaluated for all rows.
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, new_empty_array,
+    Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, new_empty_array,
 };
 use arrow::datatypes::{DataType, Schema};
 use millstream_planner::expr::{Scalar, ScalarFn, deeper};
@@ -81,10 +81,7 @@ impl Evaluator {
             return Ok(BooleanArray::from(vec![true; rows]));
         };
         let value = Run::new(self, batch, at).value(*root)?.into_array(rows)?;
-        let Some(mask) = value.as_boolean_opt() else {
-            return Err(EvalError::unsupported(format!("filter by {}", value.data_type())));
-        };
-        Ok(BooleanArray::new(logic::is_true(mask), None))
+        Ok(BooleanArray::new(logic::is_true(&logic::truth(&value)?), None))
     }
 
     fn node(&self, id: ExprId) -> Result<&PhysicalExpr, EvalError> {

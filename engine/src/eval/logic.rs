@@ -6,13 +6,24 @@ use arrow::compute::kernels::boolean::{and_kleene, or_kleene};
 use millstream_planner::physical::ExprId;
 
 use super::cost::Cost;
-use super::error::EvalError;
+use super::error::{EvalError, type_name};
 use super::evaluator::Run;
 use super::rows::Rows;
 use super::value::Value;
 
 /// A costly term is evaluated for open rows alone where at most one in so many is open.
 const NARROW_BELOW: usize = 4;
+
+/// Values as conditions: NULLs without a type are some too.
+pub(crate) fn truth(array: &ArrayRef) -> Result<BooleanArray, EvalError> {
+    match array.as_boolean_opt() {
+        Some(condition) => Ok(condition.clone()),
+        None if array.data_type().is_null() => Ok(BooleanArray::new_null(array.len())),
+        None => {
+            Err(EvalError::unsupported(format!("condition of {}", type_name(array.data_type()))))
+        }
+    }
+}
 
 /// Which of the two.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -39,4 +39,5 @@ mod zone;
 pub(crate) use canonical::{Canonical, canonical_floats};
 pub(crate) use error::EvalError;
 pub(crate) use evaluator::{Evaluator, RowOrigin, constant};
+pub(crate) use logic::truth;
 pub(crate) use scalar::{from_array, to_array};

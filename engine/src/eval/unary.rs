@@ -13,6 +13,7 @@ use arrow::datatypes::{
 use millstream_planner::expr::UnaryOp;
 
 use super::error::{EvalError, type_name};
+use super::logic::truth;
 use super::scalar::describe;
 use super::value::Value;
 
@@ -26,14 +27,6 @@ pub(super) fn apply(op: UnaryOp, value: &Value) -> Result<Value, EvalError> {
             UnaryOp::Negate => negate(array)?,
         })
     })
-}
-
-fn truth(array: &ArrayRef) -> Result<BooleanArray, EvalError> {
-    match array.as_boolean_opt() {
-        Some(condition) => Ok(condition.clone()),
-        None if array.data_type().is_null() => Ok(BooleanArray::new_null(array.len())),
-        None => Err(EvalError::unsupported(format!("NOT of {}", type_name(array.data_type())))),
-    }
 }
 
 fn is_nan(array: &ArrayRef) -> Result<BooleanArray, EvalError> {

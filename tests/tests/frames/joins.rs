@@ -1,6 +1,9 @@
 //! Joins of all kinds, by all strategies.
 
-use millstream::functions::{Expr, col, count_star, lit, repeat, when};
+use arrow::datatypes::DataType;
+use millstream::functions::{
+    Expr, Scalar, bool_and, bool_or, col, count_star, lit, repeat, sum, when,
+};
 use millstream::{Context, DataFrame, JoinStrategy, JoinType};
 use millstream_tests::matrix::Matrix;
 
@@ -221,4 +224,33 @@ fn one_broadcast_is_the_table_of_joins_by_different_keys_in_different_stages() {
         };
         count("a").union(&count("b")).sort([col("key")]).collect_rows::<(String, i64)>()
     });
+}
+
+#[test]
+fn a_condition_of_null_holds_nowhere() {
+    let context = Context::local("null").unwrap();
+    let null = || lit(Scalar::Null(DataType::Null));
+    let (left, right) = (context.frame_range(0, 3, 2), context.frame_range(0, 4, 2));
+    let kinds = [
+        (JoinType::Inner, 0),
+        (JoinType::Left, 3),
+        (JoinType::Right, 4),
+        (JoinType::Full, 7),
+        (JoinType::LeftSemi, 0),
+        (JoinType::LeftAnti, 3),
+    ];
+    for (kind, rows) in kinds {
+        let joined = left.alias("l").join_on(&right.alias("r"), null(), kind);
+        assert_eq!(joined.count().unwrap(), rows, "{kind:?}");
+        let keyed = col("l.id").eq(col("r.id")).and(null());
+        let joined = left.alias("l").join_on(&right.alias("r"), keyed, kind);
+        assert_eq!(joined.count().unwrap(), rows, "{kind:?} by keys");
+    }
+    assert_eq!(left.filter(null()).count().unwrap(), 0);
+    let sums = left.agg([sum("id").filter(null()), count_star().filter(null())]);
+    assert_eq!(sums.collect_rows::<(Option<i64>, i64)>().unwrap(), [(None, 0)]);
+    let known = left.agg([bool_and(null()).alias("all"), bool_or(null()).alias("any")]);
+    assert_eq!(known.collect_rows::<(Option<bool>, Option<bool>)>().unwrap(), [(None, None)]);
+    let chosen = left.limit(1).select([when(null(), 1i64).otherwise(2i64).alias("n")]);
+    assert_eq!(chosen.collect_rows::<(i64,)>().unwrap(), [(2,)]);
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, BooleanArray};
+use arrow::array::{ArrayRef, BooleanArray};
 
 use super::accumulator::Accumulator;
-use crate::eval::EvalError;
+use crate::eval::{EvalError, truth};
 
 /// All or any by group.
 pub(super) struct Bools {
@@ -30,7 +30,7 @@ impl Accumulator for Bools {
     }
 
     fn update(&mut self, groups: &[u32], args: &[ArrayRef]) -> Result<(), EvalError> {
-        for (group, value) in groups.iter().zip(args[0].as_boolean()) {
+        for (group, value) in groups.iter().zip(&truth(&args[0])?) {
             let known = &mut self.values[*group as usize];
             if value.is_some() && *known != Some(self.decisive) {
                 *known = value;

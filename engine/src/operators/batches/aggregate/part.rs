@@ -10,7 +10,7 @@ use millstream_planner::physical::{Aggregate, AggregateCall, AggregateMode, stat
 
 use super::super::batch_of;
 use super::super::keys::{KeyForm, hash_keys};
-use crate::eval::{EvalError, Evaluator, RowOrigin};
+use crate::eval::{EvalError, Evaluator, RowOrigin, truth};
 use crate::executor::TaskError;
 
 /// An aggregation, prepared.
@@ -94,9 +94,10 @@ impl Shape {
         let keys = self.form.normal(&columns[..self.keys]).map_err(EvalError::from)?;
         let input = |call: &AggregateCall| {
             let args = call.args.iter().map(|arg| Arc::clone(&columns[*arg as usize])).collect();
-            (args, call.filter.map(|filter| columns[filter as usize].as_boolean().clone()))
+            let kept = call.filter.map(|filter| truth(&columns[filter as usize])).transpose()?;
+            Ok((args, kept))
         };
-        let inputs = self.calls.iter().map(input).collect();
+        let inputs = self.calls.iter().map(input).collect::<Result<_, EvalError>>()?;
         Ok(Part::new(batch.num_rows(), keys, Of::Rows(inputs)))
     }
 
